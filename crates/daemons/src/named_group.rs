@@ -1,7 +1,7 @@
 //! Control group `weir/NAME` with limits of memory and disks, outside of runs: checked, recorded, created, removed.
 //!
-//! It lies in the tree of each controller that it needs, and in version 2's tree for its members. The record names its folders
-//! and the limits that are set, so that a later call lifts those that are no longer wanted. It is durable before the group is made.
+//! The group lies in the tree of each controller that it needs, and in version 2's tree for its members. The record lists its
+//! folders and its limits: a later call lifts limits that are no longer wanted. The record is durable before the group is made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-use weir_host::durable;
+use weir_host::record;
 use weir_study::IoMax;
 
 use crate::cgroup::{Group, Tree, trees};
@@ -102,7 +102,7 @@ impl DiskLimits {
 /// Result of [`set`] and [`remove`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Whether anything differed from what is desired.
+    /// Whether anything differed from the desired limits.
     pub changed: bool,
     /// Folders of the group; a program joins by the file `cgroup.procs` of each.
     pub folders: Vec<PathBuf>,
@@ -115,7 +115,7 @@ pub struct Change {
 /// A limit: the tree, names of the file of which the first present one is used, and the disk (or `default`, or nothing).
 type Key = (PathBuf, String, String);
 
-/// What is recorded: the folders, and each limit with the value that lifts it.
+/// Record of a group: its folders, and each limit with the value that lifts it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Record {
     folders: Vec<PathBuf>,
@@ -133,37 +133,27 @@ type Limits = BTreeMap<Key, Limit>;
 
 impl Record {
     fn read(path: &Path) -> Result<Option<Self>, Error> {
-        let text = match fs::read(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(Error::io("cannot read", path))?,
-        };
-        let record: Self = serde_json::from_slice(&text).map_err(|error| {
-            Error::Refused(format!(
-                "{}: not a record of a control group ({error}). Remove the folders that it lists, then the file",
-                path.display()
-            ))
-        })?;
+        let read: Option<Self> = record::read(path, "Remove the folders that it lists, then the file")?;
         let is_ours = |folder: &PathBuf| {
             folder.parent().and_then(Path::file_name).is_some_and(|name| name == FOLDER)
                 && folder.file_name().is_some_and(|name| name != "..")
         };
-        match record.folders.iter().find(|folder| !is_ours(folder)) {
+        match read.iter().flat_map(|record| &record.folders).find(|folder| !is_ours(folder)) {
             Some(other) => Err(Error::Refused(format!(
                 "{}: folders: {} is no group of weir. Remove the file",
                 path.display(),
                 other.display()
             ))),
-            None => Ok(Some(record)),
+            None => Ok(read),
         }
     }
 
     fn write(path: &Path, folders: &BTreeSet<PathBuf>, limits: &Limits) -> Result<(), Error> {
         let set = limits.iter().map(|(key, limit)| (key.clone(), limit.lift.clone())).collect();
         let record = Record { folders: folders.iter().cloned().collect(), set };
-        let text = serde_json::to_string_pretty(&record).map_err(|error| Error::Failed(error.to_string()))?;
         let folder = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
-        durable::write(path, format!("{text}\n").as_bytes(), 0o644)
+        record::write(path, &record, 0o644)
     }
 }
 
@@ -245,8 +235,7 @@ pub fn remove(record: &Path, check: bool) -> Result<Change, Error> {
                 subtree_control::remove(top, ours);
             }
         }
-        fs::remove_file(record).map_err(Error::io("cannot remove", record))?;
-        durable::sync_folder(record.parent().unwrap_or(Path::new("/")))?;
+        record::remove(record)?;
     }
     Ok(Change { changed: true, folders: known.folders, before, after: BTreeMap::new() })
 }

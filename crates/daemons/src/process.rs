@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions};
 use serde::{Deserialize, Serialize};
-use weir_host::mounts;
 pub use weir_host::process::Identity;
+use weir_host::{mounts, record};
 
 use crate::Error;
 use crate::cgroup::{Group, enter};
@@ -208,16 +208,8 @@ impl Entry {
 /// The record is damaged.
 pub fn find(state: &Path, name: &str) -> Result<Option<Process>, Error> {
     let description = file(state, name, "json");
-    let text = match fs::read(&description) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        read => read.map_err(Error::io("cannot read", &description))?,
-    };
-    let launch = serde_json::from_slice(&text).map_err(|error| {
-        Error::Refused(format!(
-            "{}: is damaged: {error}. Look at the process that it names, then remove it",
-            description.display()
-        ))
-    })?;
+    let advice = "Look at the process that it names, then remove the file";
+    let Some(launch) = record::read(&description, advice)? else { return Ok(None) };
     let stat = fs::read_to_string(file(state, name, "stat")).unwrap_or_default();
     Ok(Some(Process { launch, identity: Identity::from_stat(&stat) }))
 }

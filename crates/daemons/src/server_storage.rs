@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use weir_host::device::contents::check_blank;
 use weir_host::device::{Claim, GivenBack, Mark, Written, make_file_system, random_uuid};
 use weir_host::owned::{self, Owner};
-use weir_host::{durable, mounts};
+use weir_host::{mounts, record};
 use weir_study::FileSystem;
 
 use crate::Error;
@@ -160,8 +160,7 @@ fn make_device(node: &Path, point: &Path) -> Result<PathBuf, Error> {
     check_blank(&claim)?;
     let uuid = random_uuid()?;
     let written = Written::on(&claim, Mark::Uuid(uuid.clone()));
-    let text = serde_json::to_vec(&written).map_err(|error| Error::Failed(error.to_string()))?;
-    durable::write(&record(point), &text, 0o600)?;
+    record::write(&record_file(point), &written, 0o600)?;
     make_file_system(&mut claim, &filesystem.make_command(), &uuid, false)?;
     let (kind, options) = (filesystem.mount_type.unwrap_or_default(), filesystem.mount_options);
     run(Command::new("mount").args(["-t", &kind, "-o", &options]).arg(node).arg(point))?;
@@ -174,15 +173,10 @@ fn make_device(node: &Path, point: &Path) -> Result<PathBuf, Error> {
 /// Unmounts a device and makes it blank for whoever uses it next, if it is the one that was formatted, with what was made on it.
 /// `false` if it is another one, which stays unchanged.
 fn clear_device(node: &Path, point: &Path) -> Result<bool, Error> {
-    let file = record(point);
-    let text = match fs::read(&file) {
-        // Nothing was made on it.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
-        read => read.map_err(Error::io("cannot read", &file))?,
-    };
-    let written: Written = serde_json::from_slice(&text).map_err(|error| {
-        Error::Refused(format!("{}: {error}. Look at {}", file.display(), node.display()))
-    })?;
+    let file = record_file(point);
+    let advice = format!("Look at {}, then remove the file", node.display());
+    // Without a record nothing was made on it.
+    let Some(written) = record::read::<Written>(&file, &advice)? else { return Ok(true) };
     if mounts::at(point)?.is_some_and(|mount| mount.source == node) {
         unmount(point)?;
     }
@@ -200,7 +194,7 @@ fn clear_device(node: &Path, point: &Path) -> Result<bool, Error> {
 }
 
 /// Where it is recorded what was made on a device.
-fn record(point: &Path) -> PathBuf {
+fn record_file(point: &Path) -> PathBuf {
     point.with_file_name("device.json")
 }
 

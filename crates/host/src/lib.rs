@@ -12,6 +12,7 @@ pub mod mounts;
 pub mod owned;
 pub mod page_cache;
 pub mod process;
+pub mod record;
 pub mod space;
 pub mod steal;
 pub mod sysfs;

@@ -1,12 +1,11 @@
 //! Record of the test network: `STATE/network.json`.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::net::Ipv4Addr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_host::record;
 
 use crate::Error;
 use crate::spec::Subnet;
@@ -63,31 +62,14 @@ impl Network {
     /// # Errors
     /// The file cannot be read, or is damaged.
     pub fn load(state: &Path) -> Result<Option<Self>, Error> {
-        let file = Self::file(state);
-        let text = match fs::read(&file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(Error::io("cannot read", &file))?,
-        };
-        let network: Network = serde_json::from_slice(&text).map_err(|error| {
-            Error::Refused(format!(
-                "{}: {error}. Look at the namespaces that it lists, then remove the file",
-                file.display()
-            ))
-        })?;
-        Ok((network.boot_id == boot_id()).then_some(network))
+        let network: Option<Self> =
+            record::read(&Self::file(state), "Look at the namespaces that it lists, then remove the file")?;
+        Ok(network.filter(|network| network.boot_id == boot_id()))
     }
 
     pub(crate) fn save(&self, state: &Path) -> Result<(), Error> {
-        let file = Self::file(state);
-        let partial = file.with_extension("partial");
-        let write = || {
-            fs::create_dir_all(state)?;
-            let mut options = File::options();
-            let mut made = options.write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
-            made.write_all(&serde_json::to_vec_pretty(self)?)?;
-            fs::rename(&partial, &file)
-        };
-        write().map_err(Error::io("cannot write", &file))
+        fs::create_dir_all(state).map_err(Error::io("cannot make", state))?;
+        record::write(&Self::file(state), self, 0o600)
     }
 
     /// A host by name.

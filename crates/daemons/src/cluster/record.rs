@@ -1,14 +1,13 @@
 //! Record of a cluster: servers, clients and storage, in `STATE/clusters/NAME/cluster.json`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use weir_host::durable;
 use weir_host::owned::{self, Owner};
 use weir_host::page_cache::{self, Residency};
+use weir_host::record;
 use weir_specs::template::{Value, Values};
 
 use super::description::{Description, Member, On};
@@ -67,17 +66,8 @@ impl Cluster {
     /// # Errors
     /// The file cannot be read, or is damaged.
     pub fn load(state: &Path, name: &str) -> Result<Option<Self>, Error> {
-        let file = Self::file(state, name);
-        let text = match fs::read(&file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(Error::io("cannot read", &file))?,
-        };
-        serde_json::from_slice(&text).map(Some).map_err(|error| {
-            Error::Refused(format!(
-                "{}: is damaged: {error}. Look at the processes and folders that it lists, then remove it",
-                file.display()
-            ))
-        })
+        let advice = "Look at the processes and folders that it lists, then remove the file";
+        record::read(&Self::file(state, name), advice)
     }
 
     /// Writes the record, in a folder that is marked as this state folder's.
@@ -87,8 +77,7 @@ impl Cluster {
     pub(crate) fn save(&self, state: &Path) -> Result<(), Error> {
         let folder = Self::folder(state, &self.name);
         owned::claim(&folder, &Owner::of_state(state)?, &format!("cluster {}", self.name))?;
-        let text = serde_json::to_vec_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
-        durable::write(&Self::file(state, &self.name), &text, 0o600)
+        record::write(&Self::file(state, &self.name), self, 0o600)
     }
 
     /// Purpose in the marker of a server's folder.

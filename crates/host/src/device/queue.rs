@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::sysfs::selected;
-use crate::{Error, durable, sysfs};
+use crate::{Error, record, sysfs};
 
 /// Files of `queue` that the kernel changes when the scheduler changes.
 const FOLLOWING: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
@@ -91,36 +91,21 @@ struct Record {
 
 impl Record {
     fn read(path: &Path) -> Result<Option<Self>, Error> {
-        let text = match fs::read(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(Error::io("cannot read", path))?,
-        };
-        let record: Self = serde_json::from_slice(&text).map_err(|error| {
-            Error::Refused(format!(
-                "{}: not a record of queue settings ({error}). Restore the settings that it lists, then remove the file",
+        let read: Option<Self> =
+            record::read(path, "Restore the settings that it lists, then remove the file")?;
+        match read.as_ref().filter(|record| !is_plain(&record.disk)) {
+            Some(Record { disk, .. }) => Err(Error::Refused(format!(
+                "{}: disk: not a disk name (found {disk:?}). Remove the file",
                 path.display()
-            ))
-        })?;
-        if is_plain(&record.disk) {
-            return Ok(Some(record));
+            ))),
+            None => Ok(read),
         }
-        Err(Error::Refused(format!(
-            "{}: disk: not a disk name (found {:?}). Remove the file",
-            path.display(),
-            record.disk
-        )))
     }
 
     fn write(&self, path: &Path) -> Result<(), Error> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
-        let text = serde_json::to_string_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
-        durable::write(path, format!("{text}\n").as_bytes(), 0o644)
-    }
-
-    fn remove(path: &Path) -> Result<(), Error> {
-        fs::remove_file(path).map_err(Error::io("cannot remove", path))?;
-        durable::sync_folder(path.parent().unwrap_or(Path::new("/")))
+        record::write(path, self, 0o644)
     }
 }
 
@@ -185,7 +170,7 @@ fn set_in(sys: &Sys, wanted: &Wanted, path: &Path, check: bool) -> Result<Change
         if let Err(error) = queue.apply(&asked) {
             queue.apply(&now).map_err(|again| Error::Failed(format!("{error}; and then: {again}")))?;
             if known.is_none() {
-                Record::remove(path)?;
+                record::remove(path)?;
             }
             return Err(error);
         }
@@ -206,7 +191,7 @@ fn restore_in(sys: &Sys, path: &Path, check: bool) -> Result<Change, Error> {
         if let Some(queue) = &queue {
             queue.restore(&record)?;
         }
-        Record::remove(path)?;
+        record::remove(path)?;
     }
     let after = if check { before.as_ref().map(|_| record.before.clone()) } else { read() };
     Ok(Change { changed: true, recorded: Some(record.before), before, after })

@@ -16,7 +16,7 @@ fn write(file: &Path, value: &str) -> io::Result<()> {
         return fs::write(file, if (name.as_str(), value) == ("read_ahead_kb", "7") { "4" } else { value });
     }
     let (_, tunables) =
-        KERNEL.iter().find(|(scheduler, _)| *scheduler == value).ok_or(ErrorKind::InvalidInput)?;
+        KERNEL.iter().find(|(scheduler, _)| *scheduler == value).ok_or(io::ErrorKind::InvalidInput)?;
     fs::remove_dir_all(folder.join("iosched"))?;
     fs::create_dir(folder.join("iosched"))?;
     tunables.iter().try_for_each(|(name, value)| fs::write(folder.join("iosched").join(name), value))?;
@@ -182,7 +182,7 @@ fn a_record_that_is_damaged_or_of_another_disk_is_named_and_kept() {
     let disk = Disk::new();
     fs::create_dir_all(disk.record.parent().unwrap()).unwrap();
     for (text, why) in [
-        ("{", "not a record of queue settings"),
+        ("{", "damaged record"),
         (
             r#"{"disk": "sdb", "before": {"scheduler": "bfq", "iosched": {}, "queue": {}}}"#,
             "found sdb, expected sda",

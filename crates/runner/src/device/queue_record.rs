@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use weir_blockserver::QueueSettings;
-use weir_host::durable;
 use weir_host::process::Identity;
+use weir_host::{durable, record};
 
 use crate::Error;
 
@@ -53,10 +53,9 @@ pub(crate) fn note(state: &Path, disk: &str, ours: &[(&str, String)]) -> Result<
         _ => fresh()?,
     };
     record.ours.extend(ours.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    let text = serde_json::to_vec(&record).map_err(Error::failed)?;
     let folder = path.parent().unwrap_or(state);
     fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
-    durable::write(&path, &text, 0o600).map_err(Error::failed)
+    Ok(record::write(&path, &record, 0o600)?)
 }
 
 /// Restores the queues that this process, or a dead one, has set.
@@ -134,16 +133,8 @@ fn file(state: &Path, disk: &str) -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<Option<Record>, Error> {
-    let text = match fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(Error::io("cannot read", path))?,
-    };
-    let record: Record = serde_json::from_slice(&text).map_err(|error| {
-        Error::Failed(format!(
-            "{}: not a record of a queue ({error}). Set the values that it lists, then remove the file",
-            path.display()
-        ))
-    })?;
+    let advice = "Set the values that it lists, then remove the file";
+    let Some(record) = record::read::<Record>(path, advice)? else { return Ok(None) };
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     if record.before.disk != name || name.contains('/') || name.starts_with('.') {
         return Err(Error::Failed(format!(
