@@ -8,8 +8,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use weir_host::record;
 use weir_study::IoMax;
 
@@ -63,15 +64,19 @@ fn list_or_by_number<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<DiskLimit
     let listed = match Value::deserialize(from)? {
         Value::Object(by_number) => by_number
             .into_iter()
-            .map(|(number, limits)| {
-                let mut entry = Map::from_iter([("path".to_owned(), Value::from(number))]);
-                entry.extend(limits.as_object().cloned().unwrap_or_default());
-                Value::Object(entry)
+            .map(|(number, limits)| match limits {
+                Value::Object(mut fields) if !fields.contains_key("path") => {
+                    fields.insert("path".to_owned(), Value::from(number));
+                    Ok(Value::Object(fields))
+                }
+                other => Err(D::Error::custom(format!(
+                    "disks: {number}: found {other}, expected limits without a path, such as {{\"reads_per_s\": 50}}"
+                ))),
             })
-            .collect(),
+            .collect::<Result<_, _>>()?,
         other => other,
     };
-    serde_json::from_value(listed).map_err(serde::de::Error::custom)
+    serde_json::from_value(listed).map_err(D::Error::custom)
 }
 
 impl DiskLimits {
@@ -428,6 +433,8 @@ mod tests {
             (r#""name": "own", "disks": [{"path": "/nonexistent/x"}]"#, "/nonexistent/x"),
             (r#""name": "own", "disks": {"8:0": {"rbps": 1}}"#, "unknown field `rbps`"),
             (r#""name": "own", "disks": {"8:0": {"reads_per_s": 0}}"#, "reads_per_s: found 0"),
+            (r#""name": "own", "disks": {"8:0": 5}"#, "disks: 8:0: found 5"),
+            (r#""name": "own", "disks": {"8:0": {"path": "8:16"}}"#, "limits without a path"),
         ] {
             let error = match wanted(&format!("{{{fields}}}")) {
                 Err(error) => error.to_string(),
