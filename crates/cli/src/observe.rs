@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use weir_runner::Options;
 
+use crate::coordination::CoordinationArgs;
 use crate::exit::bad_input;
-use crate::meet::MeetArgs;
 use crate::plan_file::read_run;
 use crate::run::{classify, report, stop_on_signal};
 use crate::state::StateArgs;
@@ -31,7 +31,7 @@ pub struct Args {
     #[command(flatten)]
     state: StateArgs,
     #[command(flatten)]
-    meet: MeetArgs,
+    coordination: CoordinationArgs,
     /// Print the outcome as JSON.
     #[arg(long)]
     json: bool,
@@ -52,7 +52,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         attempts: 1,
         stop: stop_on_signal(),
         move_io_controller: false,
-        coordination: args.meet.read()?,
+        coordination: args.coordination.read()?,
     };
     let outcome = weir_runner::observe(&run, &args.device, &options).map_err(classify)?;
     Ok(report(&run, &outcome, args.json))

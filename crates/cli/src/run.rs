@@ -9,8 +9,8 @@ use serde_json::json;
 use weir_runner::{Error, Options, Outcome, Status, Testbed, Timing, Validity};
 use weir_study::Run;
 
+use crate::coordination::CoordinationArgs;
 use crate::exit::bad_input;
-use crate::meet::MeetArgs;
 use crate::memory;
 use crate::plan::describe;
 use crate::plan_file::read_run;
@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long)]
     move_io_controller: bool,
     #[command(flatten)]
-    meet: MeetArgs,
+    coordination: CoordinationArgs,
     /// Print the outcome as JSON.
     #[arg(long)]
     json: bool,
@@ -76,7 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         attempts: args.attempts,
         stop: stop_on_signal(),
         move_io_controller: args.move_io_controller,
-        coordination: args.meet.read()?,
+        coordination: args.coordination.read()?,
     };
     let outcome = weir_runner::carry_out(&run, &testbed, &options).map_err(classify)?;
     Ok(report(&run, &outcome, args.json))

@@ -10,7 +10,7 @@ use crate::exit::bad_input;
 
 /// Coordination of the hosts of a run; all or none of these are given.
 #[derive(clap::Args)]
-pub struct MeetArgs {
+pub struct CoordinationArgs {
     /// For a run of several hosts: address of the coordinator. The first client listens there.
     #[arg(long, value_name = "ADDRESS:PORT", requires_all = ["host", "clients", "token"])]
     meet: Option<String>,
@@ -28,8 +28,8 @@ pub struct MeetArgs {
     token: Option<PathBuf>,
 }
 
-impl MeetArgs {
-    /// What they say; `None` if they are absent.
+impl CoordinationArgs {
+    /// The options; `None` if they are absent.
     ///
     /// # Errors
     /// An address, a name or the token cannot be used.
@@ -45,7 +45,7 @@ impl MeetArgs {
 
 fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
     let mut found = text.to_socket_addrs().map_err(|error| {
-        bad_input(format!("--meet {text}: {error}; say ADDRESS:PORT, such as 10.0.0.1:7420"))
+        bad_input(format!("--meet {text}: {error}. Write ADDRESS:PORT, such as 10.0.0.1:7420"))
     })?;
     let address = found.next().ok_or_else(|| bad_input(format!("--meet {text}: has no address")))?;
     if address.ip().is_unspecified() || address.ip().is_multicast() {
