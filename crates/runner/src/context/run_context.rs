@@ -29,13 +29,8 @@ impl RunContext<'_> {
         &self.options.state
     }
 
-    /// Folder of the run's data until it is complete.
-    pub(crate) fn partial(&self) -> &Path {
-        self.partial
-    }
-
     /// Folder of other programs' output.
     pub(crate) fn logs(&self) -> PathBuf {
-        self.partial().join("logs")
+        self.partial.join("logs")
     }
 }

@@ -150,7 +150,7 @@ impl<'a> Evidence<'a> {
     /// Writes all files but `observed.json`, and returns that.
     fn record(&self, visited: Visited, validity: &Validity) -> Result<serde_json::Value, Error> {
         let Evidence { context, prepared, measured, limits, sites, used } = *self;
-        let (sent, partial) = (&measured.sent, context.partial());
+        let (sent, partial) = (&measured.sent, context.partial);
         let residency = residency(context.run, &prepared.places)?;
         write_all(&partial.join("requests.parquet"), measured.epoch_ns, &sent.rows).map_err(Error::failed)?;
         if !prepared.sites.is_empty() {

@@ -54,7 +54,7 @@ pub(crate) fn measure(
     let load = Load::prepare(context, &prepared.places, &prepared.groups)?;
     let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
-    let capture = Capture::start(run, &names, &context.partial().join("block.parquet"), context.state())?;
+    let capture = Capture::start(run, &names, &context.partial.join("block.parquet"), context.state())?;
     let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let wall_before = wall_minus_monotonic_ns();
     let epoch_ns = match &mut peers {

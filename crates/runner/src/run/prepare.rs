@@ -105,7 +105,7 @@ pub(crate) fn prepare(
     let hot = hot_documents::lay_out(run, &places, state, journal)?;
     let laid = LaidOut { places: &places, sites: &sites, hot: &hot };
     let daemons = start::start_all(context, &laid, limits, journal)?;
-    write_json(&context.partial().join("host.json"), &host_record(&devices, &points)?)?;
+    write_json(&context.partial.join("host.json"), &host_record(&devices, &points)?)?;
     Ok(Prepared {
         devices,
         groups,
