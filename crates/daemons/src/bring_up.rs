@@ -14,12 +14,11 @@ use crate::cluster::{Cluster, Description, check, down, plan, start_here};
 use crate::process::Scope;
 use crate::server_storage::{ServerStorage, run};
 
-/// Starts the servers of a cluster, waits until all have joined, sets it up, and checks that a file that is written goes over
-/// the network.
+/// Starts the servers of a cluster, waits until all have joined, sets it up, and checks that a written file goes over the network.
 ///
 /// # Errors
-/// As of [`up`](crate::cluster::up), before anything was touched, and [`client::check_on_network`]; what had been made is taken
-/// down then.
+/// As of [`up`](crate::cluster::up), before anything was changed, and [`client::check_on_network`]; then the cluster is taken
+/// down.
 pub fn bring_up(
     description: &Description,
     network: &Network,
@@ -27,7 +26,7 @@ pub fn bring_up(
     storages: &[ServerStorage],
 ) -> Result<Cluster, Error> {
     let cluster = plan(description, network, storages)?;
-    // What is refused here leaves one that is up as it is.
+    // A refusal here leaves a running cluster unchanged.
     check(description, &cluster, state)?;
     let brought = start_here(description, cluster, state).and_then(|(cluster, _)| {
         try_out(description, &cluster, state)?;
@@ -41,7 +40,7 @@ pub fn bring_up(
 
 fn try_out(description: &Description, cluster: &Cluster, state: &Path) -> Result<(), Error> {
     let name = &description.name;
-    // The plainest description of a client bears the cluster's name.
+    // The file system of the same name has a client without further options.
     let filesystem = FileSystem::load(name).ok_or_else(|| Error::Failed(format!("{name} has no client")))?;
     let (point, probe) = (state.join("mnt").join(format!(".probe-{name}")), format!("{name}.probe"));
     let group = Group::of_state(state).within(&probe);
@@ -55,7 +54,7 @@ fn try_out(description: &Description, cluster: &Cluster, state: &Path) -> Result
     tried.map(|_| ())
 }
 
-/// Carries out the commands of the description on the client's host.
+/// Runs the `set_up` commands of the description on the client's host.
 pub(crate) fn set_up(description: &Description, cluster: &Cluster, point: &Path) -> Result<(), Error> {
     let mut values = cluster.addresses();
     values.insert("point".to_owned(), Value::path(point).map_err(Error::Refused)?);

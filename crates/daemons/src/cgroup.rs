@@ -1,7 +1,7 @@
 //! Control groups of daemons: members, memory limit and memory use.
 //!
-//! Both layouts are known: version 2, one tree; and version 1, a tree for each controller, beside which there may be an empty
-//! version 2 tree that is good for telling who belongs together. Groups lie below `weir/` at the top of each tree.
+//! Both layouts are supported: version 2, one tree; and version 1, a tree for each controller. Beside version 1 there may be a
+//! version 2 tree without controllers, which shows the members of a group. Groups lie below `weir/` at the top of each tree.
 
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -69,7 +69,7 @@ pub struct Group {
     name: String,
 }
 
-/// What a group holds in memory.
+/// Memory use of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Memory {
     /// Its own limit; absent if it has none.
@@ -120,7 +120,7 @@ impl Group {
         if is_unique {
             return Group { name: format!("weir/{key}") };
         }
-        // Other folders have the same letters: what is in a group is killed, so it must be this folder's alone.
+        // Another folder may have the same letters. The name must be unique: the processes of a group are killed.
         let end = &key[key.len().saturating_sub(LONGEST_KEY)..];
         Group { name: format!("weir/{end}-{:016x}", fnv1a(text.as_bytes())) }
     }
@@ -135,7 +135,7 @@ impl Group {
         Group { name: format!("{}/{name}", self.name) }
     }
 
-    /// Makes it in every tree, and what it lies in; one that is there is fine.
+    /// Makes the group and its parents in every tree. An existing group is kept.
     ///
     /// # Errors
     /// There is no tree of groups, or the kernel refuses.
@@ -197,7 +197,7 @@ impl Group {
     }
 
     /// The files that a process writes `0` to in order to join.
-    pub(crate) fn doors(&self) -> Vec<PathBuf> {
+    pub(crate) fn member_files(&self) -> Vec<PathBuf> {
         trees().iter().map(|tree| tree.top().join(&self.name).join("cgroup.procs")).collect()
     }
 
@@ -210,30 +210,31 @@ impl Group {
             CString::new(path.as_os_str().as_bytes())
                 .map_err(|_| Error::Refused(format!("{}: holds a NUL", path.display())))
         };
-        let doors: Vec<CString> = self.doors().into_iter().map(text).collect::<Result<_, _>>()?;
+        let member_files: Vec<CString> =
+            self.member_files().into_iter().map(text).collect::<Result<_, _>>()?;
         // SAFETY: between fork and exec only system calls are made, on memory that was laid out before.
-        unsafe { command.pre_exec(move || doors.iter().try_for_each(|door| enter(door))) };
+        unsafe { command.pre_exec(move || member_files.iter().try_for_each(|file| enter(file))) };
         Ok(())
     }
 
-    /// Moves this process into it. What it used until then stays charged to where it was.
+    /// Moves this process into the group. Earlier memory use stays charged to the former group.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn join(&self) -> Result<(), Error> {
-        self.doors()
+        self.member_files()
             .iter()
-            .try_for_each(|door| fs::write(door, "0").map_err(Error::io("cannot join by", door)))
+            .try_for_each(|file| fs::write(file, "0").map_err(Error::io("cannot join a group by", file)))
     }
 
-    /// Moves this process back to where [`Group::here`] said that it was.
+    /// Moves this process back to the groups that [`Group::here`] returned.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn leave(came_from: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
         for (top, group) in came_from {
-            let door = top.join(group).join("cgroup.procs");
-            fs::write(&door, "0").map_err(Error::io("cannot go back by", &door))?;
+            let file = top.join(group).join("cgroup.procs");
+            fs::write(&file, "0").map_err(Error::io("cannot return to a group by", &file))?;
         }
         Ok(())
     }
@@ -282,7 +283,7 @@ impl Group {
         found
     }
 
-    /// What it and those within it hold in memory; `None` where the host does not count that.
+    /// Memory use of the group and its children; `None` if the host does not count it.
     pub fn memory(&self) -> Option<Memory> {
         let two = self.memory_file("", "memory.max").filter(|path| path.ends_with("memory.max")).is_some();
         let stat = fs::read_to_string(self.memory_file("memory.stat", "memory.stat")?).ok()?;
@@ -314,7 +315,7 @@ impl Group {
         })
     }
 
-    /// Kills what is in it and in those within it, and removes all; says whether anything was there.
+    /// Kills the processes of the group and its children, and removes the groups. Returns whether the group existed.
     ///
     /// # Errors
     /// It is not empty after some seconds.
@@ -345,7 +346,7 @@ impl Group {
         match last {
             Some((folder, error)) => Err(Error::io("cannot remove", &folder)(error)),
             None => {
-                // What it lay in, if nothing else does.
+                // Empty parents.
                 for tree in trees() {
                     let mut folder = tree.top().join(&self.name);
                     while folder.pop() && folder != tree.top() {
@@ -374,11 +375,11 @@ impl Group {
     }
 }
 
-/// Moves this process into a group by one of its doors. Only system calls: after a fork other threads' locks may be held.
-pub(crate) fn enter(door: &CStr) -> io::Result<()> {
+/// Moves this process into a group by one of its `cgroup.procs`. Only system calls: after a fork other threads' locks may be held.
+pub(crate) fn enter(file: &CStr) -> io::Result<()> {
     // SAFETY: the path ends with NUL, the text is as long as said, the descriptor is this process's own.
     unsafe {
-        let to = libc::open(door.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        let to = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if to < 0 {
             return Err(io::Error::last_os_error());
         }

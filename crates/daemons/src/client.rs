@@ -27,13 +27,13 @@ const MOUNT_LIMIT: Duration = Duration::from_secs(30);
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 const PROBE_BYTES: usize = 1 << 20;
 
-/// Mounts a network file system at `point`, and checks that what is mounted there is of its type.
+/// Mounts a network file system at `point`, and checks the type of the mount.
 ///
-/// `name` is what the client's process is called in the state folder: [`unmount`] takes it back by that name.
+/// `name` is the name of the client's process in the state folder; [`unmount`] needs it.
 ///
 /// # Errors
-/// [`Error::Refused`] if it is none, its cluster is not up, or the client is not installed; [`Error::Failed`] if it does not
-/// come: nothing is left then.
+/// [`Error::Refused`] if it is no network file system, its cluster is not up, or the client is not installed;
+/// [`Error::Failed`] if it cannot be mounted: the client is stopped.
 pub fn mount(
     filesystem: &FileSystem,
     state: &Path,
@@ -109,9 +109,9 @@ pub fn is_mounted(
 struct Planned {
     cluster: Cluster,
     kind: String,
-    /// What it reads, by path.
+    /// Files that the client reads, by path.
     files: Vec<(String, String)>,
-    /// What is carried out once it has mounted.
+    /// Command run after the mount.
     settled: Vec<String>,
     launch: Launch,
 }
@@ -179,7 +179,7 @@ fn plan(
     Ok(Planned { cluster, kind: kind.to_owned(), files, settled, launch })
 }
 
-/// Carries out what is to be done once a client has mounted, on its host.
+/// Runs the command of a mounted client, on its host.
 fn settle(words: &[String], cluster: &Cluster) -> Result<(), String> {
     if words.is_empty() {
         return Ok(());
@@ -192,7 +192,7 @@ fn settle(words: &[String], cluster: &Cluster) -> Result<(), String> {
     if done.status.success() { Ok(()) } else { Err(format!("{}: {}", words.join(" "), said.trim())) }
 }
 
-/// Unmounts a network file system and waits until its client has ended; none being there is fine.
+/// Unmounts a network file system and waits until its client has ended. Without a mount nothing happens.
 ///
 /// # Errors
 /// It is in use.
@@ -203,16 +203,16 @@ pub fn unmount(state: &Path, point: &Path, name: &str) -> Result<(), Error> {
     unmount_point(point)
 }
 
-/// Least share of the servers' room that a mount shows once all servers have joined: some keep a part to themselves.
+/// Smallest share of the servers' space that a mount shows after all servers have joined. Some servers reserve a part.
 const ROOM_SHARE: f64 = 0.6;
 
-/// Room of the servers that a record has on this machine, in bytes: that on the file systems of their data.
+/// Space on the file systems of the servers' data on this machine, in bytes.
 ///
 /// # Errors
-/// One cannot be asked.
+/// The space of a file system cannot be read.
 pub fn room_of_servers(cluster: &Cluster) -> Result<u64, Error> {
     let data = cluster.servers.iter().filter_map(|server| server.data.as_deref());
-    // What is reserved for root is no room for files.
+    // Space reserved for root does not count.
     let of = |path: &Path| space(path).map(|found| found.used_bytes() + found.available_bytes);
     data.map(of).sum()
 }
@@ -246,13 +246,13 @@ fn space(path: &Path) -> Result<Space, Error> {
     space::of(path).map_err(Error::io("cannot read the free space of", path))
 }
 
-/// The type of what is mounted at a point.
+/// File system type of the mount at a point.
 fn type_at(point: &Path) -> Result<Option<String>, Error> {
     Ok(mounts::at(point)?.map(|mount| mount.fs_type))
 }
 
-/// Whether what is mounted lies on the network: bytes that are written go out of the client's host and into the servers', as
-/// far as these are on this machine. Waits until the servers take files at all. Returns what the client sent and received meanwhile.
+/// Checks that a mount is on the network: written bytes leave the client's host, and reach the servers' hosts that are on this
+/// machine. Waits until the servers accept files. Returns the bytes that the client sent and received meanwhile.
 ///
 /// # Errors
 /// No file can be written, or it did not go over the network.

@@ -1,8 +1,8 @@
-//! The data folder of a daemon, as a user names it on the command line.
+//! Data folder of a daemon, named on the command line.
 //!
-//! One that is not there, or is empty, is marked as this state folder's, and the data go into a folder in it: only there are data
-//! ever put back. One that holds data without a marker is somebody's own database: a daemon may be started on it, and nothing
-//! else is done to it.
+//! A folder that is absent or empty gets this state folder's marker, and the data go into a folder in it. Only a marked folder is
+//! ever restored from a copy. A folder with data and no marker is a user's own database: a daemon may run on it, and weir changes
+//! nothing else there.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use crate::description::Daemon;
 use crate::server_storage::DATA;
 use crate::start::check_installed;
 
-/// What the marker says.
+/// Purpose in the marker.
 const PURPOSE: &str = "data of a service";
-/// Where a copy lies until it is whole.
+/// Name of an incomplete copy.
 pub(crate) const RESTORING: &str = "data.restoring";
 
 /// A data folder, as it was found.
@@ -28,18 +28,18 @@ pub struct DataFolder {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It bears the marker of this state folder.
+    /// Has the marker of this state folder.
     Own,
-    /// It is not there, or empty.
+    /// Absent or empty.
     Free,
-    /// It bears the marker of another state folder, for data of a daemon.
+    /// Has the marker of another state folder, for data of a daemon.
     OfAnotherState,
-    /// It holds something and bears no marker.
+    /// Has files and no marker.
     Unmarked,
 }
 
 impl DataFolder {
-    /// Looks at a folder, and touches nothing.
+    /// Examines a folder and changes nothing.
     ///
     /// # Errors
     /// [`Error::Refused`] if it is no folder, or weir made it for something else.
@@ -104,10 +104,10 @@ impl DataFolder {
         Ok(())
     }
 
-    /// Marks it, if it is free, and makes sure that it is this state folder's: what is in it may be replaced from here on.
+    /// Marks a free folder, and checks that the folder is this state folder's: its content may then be replaced.
     ///
     /// # Errors
-    /// [`Error::Refused`] if it is not: nothing was touched.
+    /// [`Error::Refused`] if it is not: nothing was changed.
     pub(crate) fn own(&self, state: &Path) -> Result<Owner, Error> {
         if matches!(self.kind, Kind::Own | Kind::Free) {
             let owner = Owner::of_state(state)?;
@@ -122,7 +122,7 @@ impl DataFolder {
         )))
     }
 
-    /// Marks it if it is free; one that holds data stays as it is.
+    /// Marks a free folder; a folder with data is unchanged.
     ///
     /// # Errors
     /// It is not free any more, or cannot be written.

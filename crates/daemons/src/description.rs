@@ -9,30 +9,30 @@ use weir_testbeds::DAEMONS;
 
 /// A daemon: its program, files and settings, how it starts in the foreground, when it is ready, and how it stops.
 ///
-/// Every text may have placeholders: `{run}` (a folder of this start: configuration, sockets, temporary files), `{root}` (what
-/// is served), `{upstream}` (address and port of the daemon that it passes on to), `{data}` (what outlives a start),
-/// `{address}`, `{port}`, `{user}`, `{group}`, `{program_folder}`, `{memory_mib}`, and those that `settings` and `defaults`
-/// name. None stands in the program text of a shell: it is given to the shell as an argument.
+/// Every text may have placeholders: `{run}` (a folder of this start: configuration, sockets, temporary files), `{root}` (the
+/// served files), `{upstream}` (address and port of the daemon that requests are passed to), `{data}` (data that outlive a
+/// start), `{address}`, `{port}`, `{user}`, `{group}`, `{program_folder}`, `{memory_mib}`, and the names in `settings` and
+/// `defaults`. The program text of a shell has no placeholder: the shell gets it as an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Daemon {
     /// Its name.
     pub name: String,
-    /// What it is, in a line.
+    /// Description in one line.
     pub description: String,
-    /// Debian packages that bring it.
+    /// Debian packages that contain it.
     pub packages: Vec<String>,
-    /// The program, by name or file: the first that is there is taken.
+    /// The program, by name or file: the first that exists is used.
     pub programs: Vec<String>,
-    /// Unprivileged users to run as: the first that is there is taken; none: root.
+    /// Unprivileged users to run as: the first that exists is used; none: root.
     #[serde(default)]
     pub users: Vec<String>,
-    /// Arguments with which the program says its version.
+    /// Arguments with which the program prints its version.
     pub version: Vec<String>,
-    /// Settings by name, which are placeholders: all that a study or a user may set.
+    /// Settings by name, as placeholders. A study or a user may set these only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, Setting>,
-    /// Placeholders that only the harness sets, with what they stand for unless it does.
+    /// Placeholders that only the harness sets, with their defaults.
     #[serde(default)]
     pub defaults: BTreeMap<String, String>,
     /// Folders to make.
@@ -44,17 +44,17 @@ pub struct Daemon {
     /// How it serves some documents from memory and the others from `{root}`; absent: it cannot.
     #[serde(default)]
     pub hot: Option<HotDocuments>,
-    /// Commands that fill `{data}` where it is empty.
+    /// Commands that fill an empty `{data}`.
     #[serde(default)]
     pub prepare: Vec<Vec<String>>,
     /// Arguments with which the program stays in the foreground.
     pub arguments: Vec<String>,
-    /// How to know that it is ready.
+    /// Check that it is ready.
     pub ready: Ready,
-    /// How long that may take, in seconds.
+    /// Time limit of the check, in seconds.
     #[serde(default = "half_a_minute")]
     pub ready_limit_s: u64,
-    /// How it is asked to end.
+    /// How it is stopped.
     pub stop: Stop,
 }
 
@@ -64,9 +64,9 @@ pub struct Daemon {
 pub struct HotDocuments {
     /// Placeholders where all documents lie in `{root}`.
     pub without: BTreeMap<String, String>,
-    /// The same placeholders where some lie in `{hot}`; `{each}` stands for a text for each of these.
+    /// The same placeholders where some documents lie in `{hot}`; `{each}` is replaced by a text for each of them.
     pub with: BTreeMap<String, String>,
-    /// That text; `{uri}` is what the document is asked for by.
+    /// Text of one document; `{uri}` is the document's URI.
     pub each: String,
 }
 
@@ -130,7 +130,7 @@ impl Daemon {
         DAEMONS.names()
     }
 
-    /// Whether it passes on what it is asked for to another daemon, `{upstream}`.
+    /// Whether it passes requests to another daemon, `{upstream}`.
     pub fn passes_on(&self) -> bool {
         self.files.values().any(|text| text.contains("{upstream}"))
     }

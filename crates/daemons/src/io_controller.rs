@@ -1,10 +1,10 @@
 //! Move of the kernel's I/O controller from cgroup v1 (`blkio`) to cgroup v2 (`io`), and back.
 //!
-//! A kernel that has version 1 mounted keeps the controller there; unmounting it may be impossible as long as anyone holds
-//! it. Mounting it again with another controller in its place (mount(2), `MS_REMOUNT`) sets it free for version 2. This
-//! changes the whole machine: the state folder records it first, and it is undone by that record.
-//! The kernel allows it only while there is no group below the top, and one that is gone still counts as long as any request
-//! or worker thread knows it: with a loop device up to 120 s after its last request.
+//! A kernel that has version 1 mounted keeps the controller there. A mount that is in use cannot be unmounted. Remounting it
+//! with another controller in its place (mount(2), `MS_REMOUNT`) frees the controller for version 2. This changes the whole
+//! machine: the state folder records the move before it is made, and the record undoes it.
+//! The kernel allows the move only if the top has no child group. A removed group counts while a request or a worker thread
+//! refers to it: with a loop device up to 120 s after the last request.
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -20,7 +20,7 @@ use weir_host::mounts::{self, Mount};
 use crate::Error;
 use crate::io_group::{IoVersion, io_version};
 
-/// What was moved.
+/// Record of the move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Moved {
@@ -70,7 +70,7 @@ pub fn move_to_two(state: &Path) -> Result<Move, Error> {
     if io_version() == Some(IoVersion::Two) {
         return Ok(Move::Unneeded);
     }
-    // Of one that was killed before it had moved anything.
+    // A process may have been killed between record and move.
     move_back(state)?;
     let mounts = mounts::own()?;
     let table = fs::read_to_string("/proc/cgroups").unwrap_or_default();
@@ -102,7 +102,7 @@ pub fn move_to_two(state: &Path) -> Result<Move, Error> {
 /// Moves it back, if it was moved from this state folder; says whether it was.
 ///
 /// # Errors
-/// Somebody still has groups with it; the record stays, so that this can be tried again.
+/// Another program has groups with the controller. The record stays for the next attempt.
 pub fn move_back(state: &Path) -> Result<bool, Error> {
     let path = record(state);
     let Ok(text) = fs::read(&path) else { return Ok(false) };
@@ -150,7 +150,7 @@ fn remount(moved: &Moved, controllers: &str, whose: &str, patience: Duration) ->
     }
 }
 
-/// What is to be moved where, from the tables of mounts and of controllers.
+/// Plan of the move, from the tables of mounts and of controllers.
 fn plan(mounts: &[Mount], controllers: &str) -> Result<Moved, String> {
     let mut one = None;
     let mut two = None;

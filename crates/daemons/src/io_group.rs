@@ -136,7 +136,7 @@ impl Group {
         fs::write(&path, text).map_err(Error::io(&format!("cannot write {text:?} to"), &path))
     }
 
-    /// What it is told of a disk, as far as `asked` has it.
+    /// Present settings for a disk, those of `asked` only.
     pub fn io(&self, disk: Disk, asked: &ControlGroup) -> ControlGroup {
         let text = |one: &str, two: &str| {
             let (path, _) = self.io_file(one, two)?;

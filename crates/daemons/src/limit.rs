@@ -35,7 +35,7 @@ impl Disk {
 }
 
 impl Group {
-    /// Limits what it may read of a disk, in bytes a second, and reads that back.
+    /// Limits reads from a disk, in bytes per second, and reads the limit back.
     ///
     /// # Errors
     /// This host cannot, or sets another limit.
@@ -55,31 +55,31 @@ impl Group {
         }
     }
 
-    /// What it may read of a disk, in bytes a second; `None` if that is not limited.
+    /// Limit of reads from a disk, in bytes per second; `None` if there is none.
     pub fn read_limit(&self, disk: Disk) -> Option<u64> {
         let (path, is_two) = self.io_file("blkio.throttle.read_bps_device", "io.max")?;
         let text = fs::read_to_string(path).ok()?;
         of_disk(&text, disk, if is_two { "rbps=" } else { "" })
     }
 
-    /// Bytes that it has read of a disk since it was made; `None` where the host does not count that.
+    /// Bytes read from a disk since the group was made; `None` if the host does not count them.
     pub fn read_bytes(&self, disk: Disk) -> Option<u64> {
         let (path, is_two) = self.io_file("blkio.throttle.io_service_bytes", "io.stat")?;
         let text = fs::read_to_string(path).ok()?;
-        // A disk that was not asked has no line.
+        // A disk without requests has no line.
         Some(of_disk(&text, disk, if is_two { "rbytes=" } else { "Read " }).unwrap_or(0))
     }
 
     /// Reclaims file pages until the group uses at most `bytes`, and sets that as its limit.
     ///
     /// # Errors
-    /// It is not there; or what it has are not pages that can be dropped.
+    /// There is no such group, or its memory cannot be reclaimed.
     pub fn shrink_memory(&self, bytes: u64) -> Result<(), Error> {
         for attempt in 0..20 {
             if attempt > 0 {
                 sleep(Duration::from_millis(50));
             }
-            // In version 2 a limit that is set below what is used kills: first the one that only takes pages.
+            // In version 2 a limit below the used memory kills processes. memory.high only reclaims pages and is set first.
             if let Some(high) =
                 self.memory_file("", "memory.high").filter(|path| path.ends_with("memory.high"))
             {
@@ -90,7 +90,7 @@ impl Group {
                     continue;
                 }
             }
-            // In version 1 one that cannot be kept is refused.
+            // Version 1 refuses a limit that it cannot reach.
             if self.limit_memory(bytes).is_ok() {
                 return Ok(());
             }
@@ -102,7 +102,7 @@ impl Group {
         )))
     }
 
-    /// Sets its memory limit back to what [`Group::memory`] said of it; none if `None`. One that is gone has none.
+    /// Restores the memory limit that [`Group::memory`] returned; `None` is no limit. A removed group needs none.
     ///
     /// # Errors
     /// The kernel refuses.

@@ -18,7 +18,7 @@ use crate::cluster::{Cluster, Description, Server, check, down, start_here};
 use crate::process::{self, Scope};
 use crate::server_storage::ServerStorage;
 
-/// The network namespace that the caller is in.
+/// Network namespace of the caller.
 const OWN_NAMESPACE: &str = "/proc/self/ns/net";
 
 /// The hosts of a cluster, by their addresses in the test network.
@@ -28,16 +28,16 @@ pub struct Members {
     pub servers: Vec<Ipv4Addr>,
     /// The clients.
     pub clients: Vec<Ipv4Addr>,
-    /// The host that this is called on.
+    /// This host.
     pub own: Ipv4Addr,
 }
 
-/// What a server has started.
+/// Result of [`serve`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Served {
-    /// Whether anything was; else all of it was up.
+    /// Whether a daemon was started; otherwise all were running.
     pub started: bool,
-    /// Room for its data, in bytes.
+    /// Space for data, in bytes.
     pub room_bytes: u64,
 }
 
@@ -68,12 +68,12 @@ pub fn serve(
     started.map_err(|error| undo(error, state, &description.name))
 }
 
-/// Mounts a file system that other hosts serve, waits until all of them have joined, who have `room_bytes` together, sets it
-/// up, and checks that a file that is written goes over the network. `false` if it was mounted already.
+/// Mounts a file system of other hosts, waits until all servers have joined (`room_bytes` together), sets it up, and checks that a
+/// written file goes over the network. `false` if it was mounted already.
 ///
 /// # Errors
 /// [`Error::Refused`] if this host is no client of it, an address is none of a test network, something else is mounted there,
-/// or it is not installed; [`Error::Failed`] if it does not come: nothing is left then.
+/// or it is not installed; [`Error::Failed`] if it cannot be mounted: the client is stopped.
 pub fn join(
     filesystem: &FileSystem,
     state: &Path,
@@ -94,7 +94,7 @@ pub fn join(
         )));
     }
     let mut cluster = record(&access.cluster, members, None)?;
-    // It has no daemons that must answer.
+    // A client has no daemons.
     cluster.complete = true;
     let group = Group::of_state(state).within(name);
     match Cluster::load(state, &access.cluster)? {
@@ -119,7 +119,7 @@ pub fn join(
     })
 }
 
-/// The record of the cluster on one of the hosts. Its own server, if it is one, has its data on `storage`.
+/// Record of the cluster on one host. If this host is a server, its data lie on `storage`.
 fn record(name: &str, members: &Members, storage: Option<&ServerStorage>) -> Result<Cluster, Error> {
     let Members { servers, clients, own } = members;
     for address in servers.iter().chain(clients).chain([own]) {
@@ -161,7 +161,7 @@ fn stop_client(state: &Path, name: &str) -> Result<(), Error> {
     process::find(state, name)?.map_or(Ok(()), |client| process::stop(state, &client).map(|_| ()))
 }
 
-/// Ends a client that came to nothing, and forgets the cluster unless others of this state folder have mounted it.
+/// Stops a client that failed, and removes the cluster unless another client of this state folder uses it.
 fn leave(state: &Path, cluster: &str, name: &str) -> Result<(), Error> {
     stop_client(state, name)?;
     let folder = Cluster::folder(state, cluster);

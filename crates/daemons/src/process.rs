@@ -49,7 +49,7 @@ pub struct Launch {
     pub arguments: Vec<String>,
     /// The folder that it starts in.
     pub folder: PathBuf,
-    /// The network namespace that it starts in; that of the caller if absent.
+    /// Network namespace; the caller's if absent.
     pub namespace: Option<PathBuf>,
     /// User; root if absent.
     pub user: Option<User>,
@@ -86,7 +86,7 @@ fn file(state: &Path, name: &str, kind: &str) -> PathBuf {
 /// Starts a process.
 ///
 /// # Errors
-/// Its name is taken by one that lives, or the program cannot be started.
+/// A running process has the name, or the program cannot be started.
 pub fn start(state: &Path, launch: &Launch) -> Result<Identity, Error> {
     if let Some(known) = find(state, &launch.name)? {
         if known.identity.is_some_and(Identity::is_alive) {
@@ -116,7 +116,7 @@ pub fn start(state: &Path, launch: &Launch) -> Result<Identity, Error> {
 fn spawn(state: &Path, launch: &Launch) -> Result<Identity, Error> {
     let log = File::options().append(true).create(true).mode(0o600).open(&launch.log);
     let log = log.map_err(Error::io("cannot write", &launch.log))?;
-    // Some open /dev/stderr anew, as that user.
+    // Some programs open /dev/stderr as that user.
     if let Some(user) = &launch.user {
         user.own(&launch.log)?;
     }
@@ -149,7 +149,7 @@ fn spawn(state: &Path, launch: &Launch) -> Result<Identity, Error> {
 struct Entry {
     stat: CString,
     namespace: Option<File>,
-    doors: Vec<CString>,
+    member_files: Vec<CString>,
     user: Option<User>,
 }
 
@@ -163,7 +163,12 @@ impl Entry {
         Ok(Entry {
             stat: text(&file(state, &launch.name, "stat"))?,
             namespace: launch.namespace.as_ref().map(open).transpose()?,
-            doors: launch.group.doors().iter().map(|door| text(door)).collect::<Result<_, _>>()?,
+            member_files: launch
+                .group
+                .member_files()
+                .iter()
+                .map(|file| text(file))
+                .collect::<Result<_, _>>()?,
             user: launch.user.clone(),
         })
     }
@@ -184,8 +189,8 @@ impl Entry {
             let to = checked(libc::open(self.stat.as_ptr(), flags, 0o600).into())? as i32;
             checked(libc::write(to, line.as_ptr().cast(), length) as i64)?;
             libc::close(to);
-            for door in &self.doors {
-                enter(door)?;
+            for file in &self.member_files {
+                enter(file)?;
             }
             if let Some(namespace) = &self.namespace {
                 checked(libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET).into())?;
@@ -243,7 +248,7 @@ pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
         unmount_client(point, &launch.name)?;
     }
     if let Some(identity) = process.identity {
-        // A client writes out what it has to once it is unmounted, and ends by itself, unless it is known to have done so.
+        // An unmounted client writes out its data and ends by itself.
         if launch.mounts.is_some() && launch.stop_signal != libc::SIGKILL {
             gone_within(identity, limit);
         }
@@ -311,7 +316,7 @@ fn forget(state: &Path, name: &str) {
     let _ = fs::remove_dir(folder(state));
 }
 
-/// Stops all processes of a scope, last started first; returns those that ran.
+/// Stops all processes of a scope, last started first. Returns a line for each.
 ///
 /// # Errors
 /// The record is damaged, or something cannot be ended.

@@ -14,29 +14,29 @@ use weir_study::FileSystem;
 
 use crate::Error;
 
-/// What a server's data lie on.
+/// Storage of a server's data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerStorage {
-    /// An empty folder that is there, and stays: it is marked, and data go into a folder in it.
+    /// An existing empty folder: it is marked, data go into a folder in it, and it stays.
     Folder(PathBuf),
     /// A block device; its data are lost.
     Device(PathBuf),
-    /// A folder of the cluster's own, which goes with it.
+    /// A folder of the cluster, removed with it.
     Own,
 }
 
-/// What a device gets: what most distributions would give it.
+/// File system of a device: the default of most distributions.
 const ON_DEVICES: &str = "ext4";
-/// Where data lie in a folder that weir marked: programs want a folder of their own that is empty at first.
+/// Folder of the data in a marked folder. Programs need an empty folder of their own.
 pub(crate) const DATA: &str = "data";
 
-/// Whose data the storage holds.
+/// Owner of the data on a storage.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Holder<'a> {
-    /// The state folder, whose id the marker has.
+    /// State folder; the marker has its id.
     pub(crate) state: &'a Path,
-    /// Cluster and server, as the marker says it.
+    /// Cluster and server, the purpose in the marker.
     pub(crate) purpose: &'a str,
 }
 
@@ -50,11 +50,11 @@ impl Holder<'_> {
 }
 
 impl ServerStorage {
-    /// Whether the place can be made ready; touches nothing. `again` says that the cluster's record lists it already: what lies
-    /// on the device is then the cluster's own.
+    /// Checks whether the storage can be prepared; changes nothing. `again`: the cluster's record lists the storage, and the data
+    /// on the device are the cluster's.
     ///
     /// # Errors
-    /// [`Error::Refused`] if it holds anything that is not the cluster's.
+    /// [`Error::Refused`] if it has data of another owner.
     pub(crate) fn check(&self, holder: Holder<'_>, again: bool) -> Result<(), Error> {
         match self {
             ServerStorage::Own => Ok(()),
@@ -67,7 +67,7 @@ impl ServerStorage {
         }
     }
 
-    /// Makes the place ready. `point` is where a device is mounted, or the folder of its own; returns where data go.
+    /// Prepares the storage. `point` is the mount point of a device, or the cluster's own folder. Returns the folder for data.
     ///
     /// # Errors
     /// The folder is not there or not empty, or the device cannot be formatted or mounted.
@@ -80,8 +80,8 @@ impl ServerStorage {
         }
     }
 
-    /// Gives the place back. What was put into a folder that stays is removed if the folder bears the holder's marker; `false` if
-    /// it does not, and was left as it is.
+    /// Releases the storage. The data are removed from a folder that has the holder's marker; `false` if the folder has no such
+    /// marker and is unchanged.
     ///
     /// # Errors
     /// It is still in use.
@@ -101,7 +101,7 @@ impl ServerStorage {
         }
     }
 
-    /// The folder or device of somebody's that it lies on.
+    /// The user's folder or device; `None` for the cluster's own folder.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             ServerStorage::Own => None,
@@ -152,7 +152,7 @@ fn make_folder(folder: &Path, holder: Holder<'_>) -> Result<PathBuf, Error> {
     Ok(data)
 }
 
-/// Formats a blank device and mounts it. What is about to be made is recorded before it is, beside the mount point.
+/// Formats a blank device and mounts it. The record beside the mount point is written first.
 fn make_device(node: &Path, point: &Path) -> Result<PathBuf, Error> {
     let filesystem = FileSystem::load(ON_DEVICES)
         .ok_or_else(|| Error::Failed(format!("file system {ON_DEVICES} is unknown")))?;
@@ -170,8 +170,8 @@ fn make_device(node: &Path, point: &Path) -> Result<PathBuf, Error> {
     Ok(data)
 }
 
-/// Unmounts a device and makes it blank for whoever uses it next, if it is the one that was formatted, with what was made on it.
-/// `false` if it is another one, which stays unchanged.
+/// Unmounts a device and makes it blank, if it is the recorded device with the recorded file system. `false` if it is another
+/// device, which stays unchanged.
 fn clear_device(node: &Path, point: &Path) -> Result<bool, Error> {
     let file = record_file(point);
     let advice = format!("Look at {}, then remove the file", node.display());
@@ -193,7 +193,7 @@ fn clear_device(node: &Path, point: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Where it is recorded what was made on a device.
+/// File of the record of a device.
 fn record_file(point: &Path) -> PathBuf {
     point.with_file_name("device.json")
 }

@@ -56,12 +56,12 @@ pub fn snapshot(state: &Path, data: &Path, path: &Path) -> Result<Snapshot, Erro
     Ok(Snapshot { path: path.to_owned(), size_bytes: size_bytes(path)? })
 }
 
-/// Puts back what was kept, in place of the data that a folder holds now. The folder must bear this state folder's marker, or be
-/// empty, or not be there. The daemon must have ended.
+/// Replaces the data of a folder with a copy. The folder must have this state folder's marker, or be empty or absent. The daemon
+/// must have ended.
 ///
 /// # Errors
 /// [`Error::Refused`] if the copy is not there or the folder is not weir's: nothing was touched; [`Error::Failed`] if the place
-/// cannot be written: a daemon is not started on what is only half there.
+/// cannot be written: a daemon does not start on an incomplete copy.
 pub fn restore(state: &Path, snapshot: &Path, folder: &Path) -> Result<(), Error> {
     check_kept(snapshot)?;
     let found = DataFolder::look(state, folder)?;
@@ -84,7 +84,7 @@ pub fn restore(state: &Path, snapshot: &Path, folder: &Path) -> Result<(), Error
     fs::rename(&partial, &data).map_err(Error::io("cannot complete", &data))
 }
 
-/// Puts back what was kept where nothing lies yet: the place is made, or is empty.
+/// Copies a copy into a new or empty folder.
 ///
 /// # Errors
 /// [`Error::Refused`] if the copy is not there, or the place holds something: nothing was touched; [`Error::Failed`] if it cannot
@@ -150,7 +150,7 @@ mod tests {
         let nothing = place.path().join("nothing");
         assert!(restore(&state, &nothing, &folder).unwrap_err().is_refusal());
         assert!(data.join("inner/a").exists(), "nothing is removed for nothing");
-        // One that is not there yet is made.
+        // An absent folder is made.
         restore(&state, &kept, &place.path().join("second")).unwrap();
         assert_eq!(fs::read_to_string(place.path().join("second/data/inner/a")).unwrap(), "one");
     }

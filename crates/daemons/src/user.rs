@@ -33,7 +33,7 @@ impl User {
         })
     }
 
-    /// Whether the user may enter every folder on the way to a path, by their modes. `but` is one that is opened to it in time.
+    /// Checks by mode that the user may enter every folder above a path, except `but`, which is opened to the user later.
     ///
     /// # Errors
     /// One may not be entered; the text says which and what to do.

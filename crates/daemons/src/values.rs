@@ -12,7 +12,7 @@ use crate::description::Daemon;
 use crate::start::Start;
 use crate::user::User;
 
-/// What is wrong with a setting of a daemon; `None` if it has it, and it takes the value.
+/// Problem of a setting of a daemon; `None` if the daemon has the setting and the value is valid.
 fn setting_problem(daemon: &Daemon, name: &str, value: &str) -> Option<String> {
     match daemon.settings.get(name) {
         None => Some(one_of("setting", name, daemon.settings.keys().map(String::as_str))),
@@ -20,7 +20,7 @@ fn setting_problem(daemon: &Daemon, name: &str, value: &str) -> Option<String> {
     }
 }
 
-/// The settings of a daemon by name: what was given, else its defaults.
+/// Settings of a daemon by name: given values, else defaults.
 fn settings(daemon: &Daemon, set: &BTreeMap<String, String>) -> Result<Values, Error> {
     let refused = |problem| Error::Refused(format!("daemon {}: {problem}", daemon.name));
     if let Some(problem) = set.iter().find_map(|(name, value)| setting_problem(daemon, name, value)) {
@@ -43,10 +43,10 @@ fn settings(daemon: &Daemon, set: &BTreeMap<String, String>) -> Result<Values, E
     daemon.settings.iter().map(value).collect()
 }
 
-/// Whether a daemon has these settings, and they take these values.
+/// Checks that a daemon has these settings and that the values are valid.
 ///
 /// # Errors
-/// [`Error::Refused`], naming the daemon, the setting, what was found and what it takes.
+/// [`Error::Refused`] with daemon, setting, found and expected value.
 pub fn check_settings(daemon: &Daemon, set: &BTreeMap<String, String>) -> Result<(), Error> {
     settings(daemon, set).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Files and folders that are whole after a crash: written aside, synchronised, renamed, and the folder synchronised.
+//! Durable files and folders: written to a temporary file, synchronised, renamed, and the folder synchronised.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -8,10 +8,10 @@ use std::path::Path;
 use crate::Error;
 use crate::process::Identity;
 
-/// Replaces a file with these bytes: after a crash it holds either what it held before or all of them.
+/// Replaces a file with these bytes. After a crash the file has either its former content or all new bytes.
 ///
 /// # Errors
-/// The folder cannot be written; the file is as it was then.
+/// The folder cannot be written; the file is unchanged.
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}.partial", std::process::id()));
@@ -31,11 +31,10 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     sync_folder(path.parent().unwrap_or(Path::new("/")))
 }
 
-/// Removes from a folder what processes that died did not finish writing with [`write`]. What a living one writes stays, and so do
-/// all other files. A folder that is not there has nothing.
+/// Removes temporary files of [`write`] whose process has ended. All other files stay. An absent folder is no error.
 ///
 /// # Errors
-/// The folder cannot be read, or a file not be removed.
+/// The folder cannot be read, or a file cannot be removed.
 pub fn remove_unfinished(folder: &Path) -> Result<(), Error> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -52,7 +51,7 @@ pub fn remove_unfinished(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes durable which names a folder has.
+/// Makes the entries of a folder durable.
 ///
 /// # Errors
 /// It cannot be opened or synchronised.

@@ -1,25 +1,25 @@
-//! The error of everything that acts on the host: a refusal, a failed system call on a path, a failed tool.
+//! Error of operations on the host: a refusal, a failed system call on a path, a failed tool.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What went wrong.
+/// Error of an operation on the host.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel refused something about a path.
+    /// A system call on a path failed.
     #[error("{what} {path}: {source}")]
     Io {
-        /// What was tried, such as `cannot write`.
+        /// The failed operation, such as `cannot write`.
         what: String,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// The kernel's answer.
+        /// Error of the kernel.
         source: io::Error,
     },
-    /// A check did not pass; nothing was touched. The text says what was found and what to do.
+    /// A check failed before anything was changed. The text has the found value and the remedy.
     #[error("{0}")]
     Refused(String),
-    /// A tool or the kernel failed on the way.
+    /// A tool or the kernel failed.
     #[error("{0}")]
     Failed(String),
 }

@@ -72,11 +72,10 @@ pub fn own() -> Result<Vec<Mount>, Error> {
     Ok(parse(&fs::read(TABLE).map_err(Error::io("cannot read", Path::new(TABLE)))?))
 }
 
-/// What is mounted at exactly this point (the topmost, if there are several). The path itself is not touched, so that one whose
-/// server has died can be asked about.
+/// The mount at exactly this point (the topmost of several). The path itself is not accessed: the server of a mount may have died.
 ///
 /// # Errors
-/// The table cannot be read: whether something is mounted is not known.
+/// The table cannot be read.
 pub fn at(point: &Path) -> Result<Option<Mount>, Error> {
     Ok(own()?.into_iter().rev().find(|mount| mount.point == point))
 }
@@ -104,7 +103,7 @@ fn innermost(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
     mounts.into_iter().filter(above).max_by_key(|mount| mount.point.components().count())
 }
 
-/// What is mounted in any mount namespace that a process is in, with the pid of one of these processes.
+/// Mounts of the mount namespaces of all processes, each with the pid of a process in the namespace.
 #[must_use]
 pub fn of_all_namespaces() -> Vec<(u32, Mount)> {
     let mut seen = BTreeSet::new();

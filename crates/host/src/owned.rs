@@ -22,7 +22,7 @@ const ID_FILE: &str = "id";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner(String);
 
-/// What a marker says.
+/// Content of a marker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
     /// The state folder that made the folder.
@@ -96,8 +96,8 @@ fn random() -> Result<String, Error> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Marks a folder as made by `owner`: one that is not there is made, one that is there must be empty (`lost+found` does not
-/// count) or bear the same owner's marker.
+/// Marks a folder as made by `owner`. An absent folder is made. An existing folder must be empty (`lost+found` does not count)
+/// or have the same owner's marker.
 ///
 /// # Errors
 /// [`Error::Refused`] if it holds anything else; nothing was touched.
@@ -158,7 +158,7 @@ pub fn check_empty(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a folder's marker says; `None` if it has none.
+/// Marker of a folder; `None` if it has none.
 ///
 /// # Errors
 /// It has a marker that cannot be read.
@@ -166,7 +166,7 @@ pub fn marker(folder: &Path) -> Result<Option<Marker>, Error> {
     read_marker(folder)
 }
 
-/// Whether a folder bears this owner's marker. One that is not there does not.
+/// Whether a folder has this owner's marker. An absent folder has none.
 ///
 /// # Errors
 /// It has a marker that cannot be read.
@@ -174,7 +174,7 @@ pub fn is_owned(folder: &Path, owner: &Owner) -> Result<bool, Error> {
     Ok(read_marker(folder)?.is_some_and(|marker| marker.owner == *owner))
 }
 
-/// Removes what is in a folder, but for the marker and `lost+found`.
+/// Removes the content of a folder, except the marker and `lost+found`.
 ///
 /// # Errors
 /// [`Error::Refused`] if it does not bear this owner's marker, or something is mounted below it: nothing was touched.
@@ -190,7 +190,7 @@ pub fn empty(folder: &Path, owner: &Owner) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes one thing in a folder, with all that is in it. It is no error if it is not there.
+/// Removes one entry of a folder, with its content. An absent entry is no error.
 ///
 /// # Errors
 /// As [`empty`].
@@ -200,7 +200,7 @@ pub fn remove_inside(folder: &Path, owner: &Owner, name: &str) -> Result<(), Err
     remove_entry(&path)
 }
 
-/// Whether [`empty`] would remove what is in a folder. Touches nothing.
+/// Checks whether [`empty`] would remove the content of a folder. Changes nothing.
 ///
 /// # Errors
 /// [`Error::Refused`] as of [`empty`].
@@ -237,8 +237,8 @@ fn remove_entry(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Removes a folder with all that is in it. The marker goes last: after a crash the rest is still known to be weir's. One that
-/// is not there is removed already.
+/// Removes a folder with its content. The marker goes last: after a crash it still identifies the rest as weir's. An absent
+/// folder is no error.
 ///
 /// # Errors
 /// As [`empty`].
@@ -251,7 +251,7 @@ pub fn remove(folder: &Path, owner: &Owner) -> Result<(), Error> {
     fs::remove_dir(folder).map_err(Error::io("cannot remove", folder))
 }
 
-/// Removes the marker alone: what is in the folder is not weir's to remove any more.
+/// Removes the marker only: weir no longer removes the folder's content.
 ///
 /// # Errors
 /// It cannot be removed.

@@ -46,7 +46,7 @@ pub fn drop_file(file: impl AsFd) -> io::Result<()> {
     Ok(fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
-/// Writes out the file system of a folder, then drops the pages of all files below the folder; returns what is still held.
+/// Writes out the file system of a folder, then drops the pages of all files below the folder. Returns the pages still cached.
 ///
 /// # Errors
 /// A file cannot be read, or the kernel refuses.
@@ -57,7 +57,7 @@ pub fn drop_folder(folder: &Path) -> Result<Residency, Error> {
     residency(folder)
 }
 
-/// Writes out and drops what the page cache holds of a block device itself (`BLKFLSBUF`).
+/// Writes out and drops the cached pages of a block device itself (`BLKFLSBUF`).
 ///
 /// # Errors
 /// It is no block device, or the kernel refuses.

@@ -1,4 +1,4 @@
-//! Process identity: pid and start time. A pid alone is given again.
+//! Process identity: pid and start time. The kernel reuses a pid.
 
 use std::fs;
 use std::io;
@@ -79,8 +79,8 @@ impl Handle {
     }
 }
 
-/// Makes the kernel kill a program when the thread that starts it ends, also by `kill -9` (`PR_SET_PDEATHSIG`): a child that writes
-/// must not go on without weir.
+/// Makes the kernel kill a program when the thread that starts it ends, also by `kill -9` (`PR_SET_PDEATHSIG`): no child of weir
+/// continues to write without weir.
 pub fn end_with_parent(command: &mut Command) {
     let parent = std::process::id();
     // SAFETY: prctl and getppid are async-signal-safe.
@@ -89,7 +89,7 @@ pub fn end_with_parent(command: &mut Command) {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
                 return Err(io::Error::last_os_error());
             }
-            // A parent that ended before that sends nothing any more.
+            // If the parent ended before prctl, no signal comes.
             if u32::try_from(libc::getppid()) == Ok(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
         });
     }

@@ -10,11 +10,11 @@ use rustix::fs::statvfs;
 pub struct Space {
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Bytes in all.
+    /// Total bytes.
     pub size_bytes: u64,
-    /// Bytes free, with those that only root may take.
+    /// Free bytes, including those reserved for root.
     pub free_bytes: u64,
-    /// Bytes that anybody may take.
+    /// Bytes available to every user.
     pub available_bytes: u64,
 }
 

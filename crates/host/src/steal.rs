@@ -69,7 +69,7 @@ impl Ticks {
 /// Why a check came to an end that is of time alone.
 struct TooLate;
 
-/// What a check in [`undisturbed`] expects of time, and of nothing else.
+/// A condition on time alone, within a check in [`undisturbed`].
 ///
 /// # Panics
 /// If it does not hold, in a way that [`undisturbed`] tells from all other panics; `words` are printed.

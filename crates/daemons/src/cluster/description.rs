@@ -16,9 +16,9 @@ use crate::description::Daemon;
 pub struct Description {
     /// Its name.
     pub name: String,
-    /// What it is, in a line.
+    /// Description in one line.
     pub description: String,
-    /// Debian packages that bring servers and client.
+    /// Debian packages that contain servers and client.
     pub packages: Vec<String>,
     /// Its daemons, in the order in which they are started.
     #[serde(rename = "services", alias = "daemons")]
@@ -39,8 +39,8 @@ pub struct Member {
     pub on: On,
     /// Its port.
     pub port: u16,
-    /// Placeholders of the daemon (`defaults`); in them `{first}` is the address of the first server, and `{clients}` are
-    /// those of the clients, with commas between them. One that is called `index` is the server's number, from 0.
+    /// Placeholders of the daemon (`defaults`). In a value `{first}` is the address of the first server, and `{clients}` are
+    /// the addresses of the clients, separated by commas. The placeholder `index` is the server's number, from 0.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
 }

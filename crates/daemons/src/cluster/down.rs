@@ -10,22 +10,22 @@ use crate::Error;
 use crate::process;
 use crate::server_storage::Holder;
 
-/// Takes a cluster down: clients that are left, daemons, mounts of devices, what its servers put into marked folders, its own
-/// folder. None being there is fine. Says what went, and what was left because weir had not made it.
+/// Takes a cluster down: clients, daemons, mounts of devices, data in marked folders, and the cluster's own folder. Without a
+/// cluster nothing happens. Returns a line for each removed part, and for each part without a marker, which is left.
 ///
 /// # Errors
-/// [`Error::Refused`] if the name is none of a cluster: nothing was touched; [`Error::Failed`] if something is still in use, or
-/// its folder in the state folder bears no marker: what is left stays recorded.
+/// [`Error::Refused`] if the name is not a cluster's name: nothing was changed; [`Error::Failed`] if something is in use, or the
+/// cluster's folder in the state folder has no marker: the record stays.
 pub fn down(state: &Path, name: &str) -> Result<Vec<String>, Error> {
     check_name(name)?;
     let mut gone = Vec::new();
     let folder = Cluster::folder(state, name);
     for mut process in process::all(state)? {
-        // The last started first: clients before what serves them.
+        // The last started first: clients before servers.
         if process.launch.name.starts_with(&format!("{name}.")) || process.launch.folder.starts_with(&folder)
         {
             if process.launch.mounts.is_none() {
-                // Its data go with it: nothing is worth waiting for until it is written out.
+                // The data are removed too: writing them out would only take time.
                 process.launch.stop_signal = libc::SIGKILL;
             }
             process::stop(state, &process)?;
@@ -49,18 +49,20 @@ pub fn down(state: &Path, name: &str) -> Result<Vec<String>, Error> {
     Ok(gone)
 }
 
-/// Something was done before: it is no refusal any more.
+/// A refusal after the first change is a failure.
 fn as_failure(error: Error) -> Error {
     Error::Failed(error.to_string())
 }
 
-/// A name is a folder's: not a way to another place.
+/// The name is the name of a folder and must not lead out of the parent folder.
 fn check_name(name: &str) -> Result<(), Error> {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
     if is_plain && !name.is_empty() && !name.starts_with('.') {
         return Ok(());
     }
-    Err(Error::Refused(format!("`{name}` is not a cluster's name (expected letters, digits, - and _)")))
+    Err(Error::Refused(format!(
+        "`{name}` is not a cluster's name (expected letters, digits, `-`, `_` and `.`)"
+    )))
 }
 
 /// Removes a cluster's folder if it is marked, and never into a mount.
@@ -69,14 +71,14 @@ fn remove_folder(state: &Path, folder: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let owner = Owner::of_state(state)?;
-    // A process that was killed had made the folder, and nothing in it.
+    // A killed process may have made the folder and not marked it.
     if owned::check_empty(folder).is_ok() {
         owned::claim(folder, &owner, "a cluster")?;
     }
     owned::remove(folder, &owner)
 }
 
-/// Takes all clusters of a state folder down; one that fails does not keep the others.
+/// Takes all clusters of a state folder down. A failure does not stop the others.
 ///
 /// # Errors
 /// As of [`down`].

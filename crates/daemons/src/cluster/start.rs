@@ -30,8 +30,8 @@ pub fn server_name(index: usize) -> String {
 /// cluster with the same storage is kept.
 ///
 /// # Errors
-/// As of [`plan`] and [`check`], before anything was touched; [`Error::Failed`] if a daemon does not come up: [`down`] takes
-/// back what had been made.
+/// As of [`plan`] and [`check`], before anything was changed; [`Error::Failed`] if a daemon does not start: [`down`] removes
+/// the rest.
 pub fn up(
     description: &Description,
     network: &Network,
@@ -43,7 +43,7 @@ pub fn up(
     start_here(description, cluster, state).map(|(cluster, _)| cluster)
 }
 
-/// A cluster on the hosts of a test network, before anything of it is made.
+/// Plans a cluster on the hosts of a test network; changes nothing.
 ///
 /// # Errors
 /// [`Error::Refused`] if hosts are missing.
@@ -207,7 +207,7 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
             return refused(format!("setting `{setting}`: {problem}"));
         }
     }
-    let mut anew = Vec::new();
+    let mut restarted = Vec::new();
     for (member, daemon) in daemons {
         let differs = wanted.iter().any(|(name, value)| {
             daemon
@@ -221,19 +221,19 @@ pub fn set(state: &Path, name: &str, wanted: &BTreeMap<String, String>) -> Resul
         for server in &cluster.servers {
             if let Some(process) = process::find(state, &process_name(name, &member.daemon, &server.host))? {
                 process::stop(state, &process)?;
-                anew.push(format!("{} was started anew", process.launch.name));
+                restarted.push(format!("{} was restarted", process.launch.name));
             }
         }
         let own = wanted.iter().filter(|(name, _)| daemon.settings.contains_key(*name));
         cluster.set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
-        // Until it answers again the cluster is incomplete, and the next start creates it anew.
+        // If the daemon does not answer, the cluster stays incomplete and the next start replaces it.
         cluster.complete = false;
         cluster.save(state)?;
         start_member(member, &cluster, state)?;
         cluster.complete = true;
         cluster.save(state)?;
     }
-    Ok(anew)
+    Ok(restarted)
 }
 
 fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), Error> {
@@ -244,7 +244,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
         .iter()
         .map(|(name, text)| Ok((name.clone(), fill(text, &addresses).map_err(Error::Refused)?.into())))
         .collect::<Result<_, Error>>()?;
-    // Those that know the first server by that name need not be told in every description.
+    // A daemon with the placeholder `first` gets it without an entry in the description.
     if let (true, Some(first)) = (daemon.defaults.contains_key("first"), addresses.get("first")) {
         own.insert("first".to_owned(), first.clone());
     }
@@ -255,7 +255,7 @@ fn start_member(member: &Member, cluster: &Cluster, state: &Path) -> Result<(), 
         if server.storage.is_none() {
             continue;
         }
-        // Those that have a number have that of their server.
+        // The placeholder `index` is the server's number.
         if daemon.defaults.contains_key("index") {
             own.insert("index".to_owned(), Value::number(index as u64));
         }

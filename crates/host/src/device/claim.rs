@@ -88,7 +88,7 @@ impl Claim {
         Ok(())
     }
 
-    /// The node is opened anew: an exclusive open through `/proc` of the pinned descriptor would do, too, but needs `/proc`.
+    /// Opens the node again: an exclusive open through `/proc` of the pinned descriptor would do, too, but needs `/proc`.
     fn try_exclude(&self) -> std::io::Result<File> {
         let file = File::options().read(true).write(true).custom_flags(libc::O_EXCL).open(&self.listed)?;
         if file.metadata()?.rdev() == self.number {
@@ -98,7 +98,7 @@ impl Claim {
         }
     }
 
-    /// Who it is.
+    /// Identity of the disk.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -122,16 +122,16 @@ impl Claim {
         self.exclusive.is_some()
     }
 
-    /// Gives up the exclusive claim, for a program that takes it itself (`mkfs`, `mount`, `mdadm`): the kernel lets one holder in
-    /// at a time. Those refuse a disk that another program claimed in between.
+    /// Gives up the exclusive claim, for a program that takes it itself (`mkfs`, `mount`, `mdadm`): the kernel allows one holder at a
+    /// time. They refuse a disk that another program claimed in between.
     pub fn lend(&mut self) {
         self.exclusive = None;
     }
 
-    /// That the disk is still what it was when it was opened: same serial number, WWN, size and backing file.
+    /// Checks that the disk has the same serial number, WWN, size and backing file as when it was opened.
     ///
     /// # Errors
-    /// [`Error::Refused`] says what differs.
+    /// [`Error::Refused`] with the difference.
     pub fn verify(&self) -> Result<(), Error> {
         let now = Identity::of(&self.pinned, &self.listed)?;
         match self.identity.difference(&now) {

@@ -1,4 +1,4 @@
-//! What is on a disk: blank, a signature, or data; and making it blank again.
+//! Content of a disk: blank, a signature, or data; and making the disk blank.
 //!
 //! Tools that look for signatures do not see everything: a backup GPT, a mirror superblock, a file system without its primary
 //! superblock, or plain data. Blank is what [`check_blank`] says and nothing else.
@@ -52,11 +52,11 @@ pub fn signatures(claim: &Claim) -> Result<Vec<Signature>, Error> {
     Ok(text.lines().filter_map(signature).collect())
 }
 
-/// That nothing is on a disk: no signature, and zeros at both ends (65 MiB each), where file systems keep copies of their
+/// Checks that a disk is blank: no signature, and zeros at both ends (65 MiB each), where file systems keep copies of their
 /// superblocks, and at 256 places between.
 ///
 /// # Errors
-/// [`Error::Refused`] says what was found; [`Error::Failed`] or [`Error::Io`] if it could not be looked at.
+/// [`Error::Refused`] with the found content; [`Error::Failed`] or [`Error::Io`] if the disk cannot be read.
 pub fn check_blank(claim: &Claim) -> Result<(), Error> {
     let refuse = |found: String| {
         let identity = claim.identity();
@@ -96,8 +96,8 @@ pub fn check_blank(claim: &Claim) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a disk blank in the sense of [`check_blank`]: erases every signature, and zeros what that looks at. The caller has made
-/// sure that what is on it is weir's own.
+/// Makes a disk blank in the sense of [`check_blank`]: erases every signature, and zeros the places that it reads. The caller has
+/// checked that the content is weir's own.
 ///
 /// A label with `token` is written first and goes last, so that the disk is known to be weir's after a crash in between, when
 /// its signature is gone and its data are not.
@@ -123,7 +123,7 @@ pub fn make_blank(claim: &Claim, token: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a mark of one block of 4 KiB at the end of a disk, so that what a run wrote without a file system is known to be weir's.
+/// Writes a mark of one block of 4 KiB at the end of a disk. It identifies data without a file system as weir's.
 ///
 /// # Errors
 /// The disk cannot be written.
@@ -212,7 +212,7 @@ fn zero(claim: &Claim, from: u64, length: u64) -> Result<(), Error> {
     }
 }
 
-/// The page cache need not keep what was looked at.
+/// Drops the read pages from the page cache.
 fn forget(claim: &Claim) {
     let _ = crate::page_cache::drop_file(claim.file());
 }

@@ -48,16 +48,16 @@ pub enum GivenBack {
 }
 
 impl Written {
-    /// A record for what is about to be made on a disk.
+    /// Record of the mark that will be written to a disk.
     #[must_use]
     pub fn on(claim: &Claim, mark: Mark) -> Self {
         Written { device: claim.identity().clone(), listed: claim.listed().to_owned(), mark }
     }
 
-    /// Makes the disk blank if it is provably the one, and what is on it provably what this record says.
+    /// Makes the disk blank if disk and mark are provably those of the record.
     #[must_use]
     pub fn give_back(&self) -> GivenBack {
-        // A disk that is gone took what was on it along; a link or node that leads elsewhere is checked below.
+        // A removed disk needs nothing; a link or node that leads to another disk is checked below.
         if !self.listed.exists() {
             return GivenBack::Nothing;
         }
@@ -145,7 +145,7 @@ pub fn random_uuid() -> Result<String, Error> {
 /// Returns the UUID that is on the disk afterwards.
 ///
 /// # Errors
-/// [`Error::Refused`] if it is not held, is not what it was, or carries something although it is to be blank (`may_overwrite`
+/// [`Error::Refused`] if it is not held, has changed, or has a signature although it must be blank (`may_overwrite`
 /// is false): nothing was touched. [`Error::Failed`] if `mkfs` fails, or made something else.
 pub fn make_file_system(
     claim: &mut Claim,
@@ -191,10 +191,10 @@ pub fn make_file_system(
     }
 }
 
-/// The last look before a disk is written: it is held, it is what it was, and it carries no signature unless that may be lost.
+/// Last check before a disk is written: it is held, it is the same disk, and it has no signature unless that may be lost.
 ///
 /// # Errors
-/// [`Error::Refused`] says what is not so; nothing was touched.
+/// [`Error::Refused`] with the failed check; nothing was changed.
 pub fn check_before_writing(claim: &Claim, may_overwrite: bool) -> Result<(), Error> {
     if !claim.is_exclusive() {
         return Err(Error::Failed(format!("{} is not held", claim.identity().describe())));

@@ -1,4 +1,4 @@
-//! What the kernel says of a loop device.
+//! Status of a loop device (`LOOP_GET_STATUS64`).
 
 use std::fs::File;
 use std::io;
@@ -57,7 +57,7 @@ impl LoopInfo {
         init: [0; 2],
     };
 
-    /// What the kernel says of an open loop device.
+    /// Status of an open loop device.
     ///
     /// # Errors
     /// `ENXIO` if it has no backing file; `ENOTTY` if it is no loop device.

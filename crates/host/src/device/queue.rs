@@ -1,7 +1,7 @@
 //! I/O scheduler and queue settings of a disk outside of runs: checked, recorded, set, read back, restored.
 //!
-//! The first change of a disk writes its former settings to a record. Later changes keep that record, so that [`restore`] sets
-//! what was there before the first one. The record is durable before the kernel is told anything.
+//! The first change of a disk writes its former settings to a record. Later changes keep the record: [`restore`] sets the values
+//! from before the first change. The record is durable before a setting is changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -80,7 +80,7 @@ pub struct Change {
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     disk: String,
-    /// Number that the kernel gave to what is attached (`diskseq`, Linux 5.15). A disk that is attached later has another one.
+    /// Sequence number of the attached disk (`diskseq`, Linux 5.15). A disk attached later has another number.
     #[serde(default)]
     sequence: Option<u64>,
     before: Settings,
@@ -139,7 +139,7 @@ fn set_in(sys: &Sys, wanted: &Wanted, path: &Path, check: bool) -> Result<Change
             wanted.disk
         )));
     }
-    // The record of a disk that is gone says nothing about the one that has its name now.
+    // A record of a detached disk does not hold for another disk of the same name.
     let known = known.filter(|record| record.sequence == queue.sequence());
     let now = queue.read_all(asked.queue.keys());
     let mut record = Record {
@@ -340,7 +340,7 @@ impl Queue<'_> {
         self.scheduler() != asked.scheduler || differ(&asked.iosched, "iosched/") || differ(&asked.queue, "")
     }
 
-    /// Sets the scheduler, then what a change of the scheduler changes.
+    /// Sets the scheduler first: its change resets tunables and queue settings.
     fn apply(&self, asked: &Settings) -> Result<(), Error> {
         self.write("scheduler", &asked.scheduler)?;
         self.check_known(&asked.iosched, "iosched/")?;

@@ -1,4 +1,4 @@
-//! Who uses a disk or a part of it: mounts in any namespace, swap, devices on top, loop devices over it, open files.
+//! Users of a disk or a part of it: mounts in any namespace, swap, devices on top, loop devices over it, open files.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
