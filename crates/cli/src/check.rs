@@ -1,4 +1,4 @@
-//! `weir check`: says what is wrong with studies and workloads, and touches nothing.
+//! `weir check`: problems of studies and workloads. Changes nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ struct Report {
     file: PathBuf,
     kind: &'static str,
     problems: Vec<String>,
-    /// What it cannot be used for, and why.
+    /// Limit of its use, with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }

@@ -105,7 +105,7 @@ impl Which {
     }
 }
 
-/// What a server refuses is bad input: nothing has changed.
+/// A refusal by the server is bad input: nothing has changed.
 pub fn refused(error: Error) -> anyhow::Error {
     match error {
         Error::Refused(_) => bad_input(error),

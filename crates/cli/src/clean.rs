@@ -1,4 +1,4 @@
-//! `weir clean`: removal of what a study left on this host.
+//! `weir clean`: removal of devices, mounts, processes and folders that a study left on this host.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -82,7 +82,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Removes what bears weir's marker or manifest; says what else has the name of such a folder.
+/// Removes folders with weir's marker or manifest; lists other folders of such a name.
 fn clean_results(results: &Path, parts: bool) -> anyhow::Result<ExitCode> {
     let mut left = weir_runner::sweep(results)?;
     if parts {

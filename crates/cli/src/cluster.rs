@@ -158,7 +158,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         }
         Action::Down { name } => {
-            // Its name is that of a folder that goes with it.
+            // The name becomes a folder's name that is removed: it must be a known cluster's.
             let name = described(&name)?.name;
             down(&state, &name).map_err(failed)?.iter().for_each(|line| println!("taken down: {line}"))
         }

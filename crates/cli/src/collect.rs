@@ -138,7 +138,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     check(&args, &disks)?;
-    // What is left of others is no reason not to record.
+    // Changes that other recordings left do not prevent this one.
     match weir_collectors::recover(&args.state) {
         Ok(undone) => undone.iter().for_each(|line| eprintln!("undone of a recording that died: {line}")),
         Err(error) => eprintln!("warning: {error}"),
@@ -239,7 +239,7 @@ fn measure(args: &Args, follow: Option<&files::Collector>) -> anyhow::Result<Opt
         }
         return Ok(None);
     };
-    // What we fork is followed from its first instruction on; we ourselves are not what is measured.
+    // The child is followed from its first instruction; this process is not measured.
     if let Some(collector) = follow {
         collector.follow(std::process::id())?;
     }

@@ -53,7 +53,7 @@ struct Looked {
     identity: Identity,
     links: Vec<PathBuf>,
     user: Option<String>,
-    /// What was found on it; `None` if it is blank.
+    /// Content found on it; `None` if it is blank.
     found: Option<String>,
 }
 

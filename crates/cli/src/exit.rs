@@ -32,7 +32,7 @@ pub fn quiet_on_closed_pipe() {
 /// Exit code of a command whose output pipe was closed: the code that a shell reports for SIGPIPE.
 const CLOSED_PIPE: u8 = 128 + libc::SIGPIPE as u8;
 
-/// Why the standard library could not print, if that is what it panicked with.
+/// Error text of a panic of `println!`; `None` for other panics.
 fn print_failure(panic: &(dyn Any + Send)) -> Option<&str> {
     let text = panic.downcast_ref::<String>()?;
     text.starts_with("failed printing to std").then_some(text)

@@ -1,4 +1,4 @@
-//! Help of the `weir` command: subcommands in groups, and those that only the playbook calls apart.
+//! Help of the `weir` command: subcommands in groups; commands of the playbook come last.
 
 use std::fmt::Write as _;
 

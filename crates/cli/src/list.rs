@@ -125,7 +125,7 @@ fn settings(entry: &Entry) -> serde_json::Value {
     entry.settings.iter().map(|(name, about)| ((*name).to_owned(), json!(about))).collect()
 }
 
-/// With what a study may set, as `weir service list` has it in full.
+/// A daemon with the settings of studies; `weir service list` shows all settings.
 fn service(found: Daemon) -> (String, String, serde_json::Value) {
     let of_studies = found.settings.iter().filter(|(_, setting)| setting.kind.is_of_studies());
     let names: Vec<&str> = of_studies.map(|(name, _)| name.as_str()).collect();

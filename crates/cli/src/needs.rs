@@ -1,4 +1,4 @@
-//! What a host needs for runs on devices: commands, parts of the kernel, memory, disks.
+//! Needs of a host for runs on devices: commands, parts of the kernel, memory, disks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub struct Needs {
 pub struct Pair {
     /// The paths, sorted.
     pub paths: [PathBuf; 2],
-    /// What is wrong if both lead to one disk.
+    /// Problem if both lead to one disk.
     pub problem: String,
 }
 
@@ -167,7 +167,7 @@ fn devices<'run, 'used>(
     devices
 }
 
-/// Memory of a run besides that of modelled devices: hot files, and devices of a file system in memory.
+/// Memory of a run except modelled devices: hot files, and devices of a file system in memory.
 fn memory_mib(run: &Run, of: Option<&Use>) -> u64 {
     let hot: u64 = run.services.iter().filter_map(|service| service.hot_mib).sum();
     let in_memory = of.is_some_and(|of| !of.mounted && !of.is_on_devices());

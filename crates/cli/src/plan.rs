@@ -150,7 +150,7 @@ fn print(plan: &Plan, done: usize, devices: Option<&Devices>) {
     }
 }
 
-/// What a run asks for, about.
+/// Estimated requests and memory of a run.
 fn asked(run: Estimate) -> String {
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
     let mut text = format!("about {} requests, {} MiB of memory", run.requests, mib(run.memory_bytes));

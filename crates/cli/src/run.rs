@@ -90,7 +90,7 @@ pub fn classify(error: Error) -> anyhow::Error {
     }
 }
 
-/// Says what became of a run; the exit code that goes with it.
+/// Prints the outcome of a run; returns its exit code.
 pub fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
     let name = format!("{} {}", run.id, describe(run));
     match outcome {
@@ -127,7 +127,7 @@ pub fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
     }
 }
 
-/// Says what a run that was carried out is worth, and which hosts were lost in it; the exit code that goes with it.
+/// Prints validity and lost hosts of a finished run; returns its exit code.
 pub fn report_done(
     run: &Run,
     validity: &Validity,
@@ -164,7 +164,7 @@ pub fn report_done(
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) }
 }
 
-/// A flag that SIGINT and SIGTERM raise, so that a run that is asked to end undoes what it did.
+/// A flag that SIGINT and SIGTERM set. A run checks it, undoes its changes and ends.
 pub fn stop_on_signal() -> Arc<AtomicBool> {
     static STOP: std::sync::OnceLock<Arc<AtomicBool>> = std::sync::OnceLock::new();
     extern "C" fn raise(_: libc::c_int) {

@@ -124,7 +124,7 @@ impl LiveArgs {
             || self.nbd_connections.is_some()
     }
 
-    /// Puts what is given into the spec.
+    /// Applies the given options to the spec.
     fn apply(&self, spec: &mut ServeSpec, file: &Path) -> anyhow::Result<()> {
         if !self.is_given() {
             return Ok(());
@@ -154,7 +154,7 @@ impl LiveArgs {
         if !self.export.is_empty() {
             live.exports.clone_from(&self.export);
         }
-        // What is given replaces what the spec says, in either of its two forms.
+        // A given option replaces both forms of the spec's field.
         if self.nbd.is_some() || self.nbd_port.is_some() {
             (live.nbd, live.nbd_port) = (self.nbd.clone(), self.nbd_port);
         }

@@ -138,7 +138,7 @@ fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", results.join("plan.json").display()))
 }
 
-/// A bar on a terminal; a line now and then elsewhere. What is said of progress goes to standard error.
+/// Progress on standard error: a bar on a terminal, otherwise lines.
 struct Progress {
     bar: ProgressBar,
     total: u64,

@@ -44,7 +44,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What a person has to put right ends with 2, what failed with 1.
+/// Exit code 2 for a refusal, 1 for a failure.
 fn classify(error: Error) -> anyhow::Error {
     match error {
         Error::Input(text) => bad_input(text),

@@ -41,7 +41,7 @@ const NAMES: [&str; 25] = [
     "tracing",
 ];
 
-/// Where a command writes down what it makes.
+/// State folder of a command.
 #[derive(clap::Args)]
 pub struct StateArgs {
     /// State folder: the record of devices, mounts, processes and settings to undo
@@ -59,7 +59,7 @@ impl StateArgs {
     /// The folder, for a command that writes or removes something there.
     ///
     /// # Errors
-    /// It holds what is not weir's, or other users may write there. Nothing was touched.
+    /// It has files that are not weir's, or other users may write there. Nothing was changed.
     pub fn own(&self) -> anyhow::Result<&Path> {
         check(&self.folder).map_err(bad_input)?;
         Ok(&self.folder)
@@ -135,7 +135,7 @@ fn check(folder: &Path) -> Result<(), String> {
     check_names(folder)
 }
 
-/// What a name in a state folder says of the folder.
+/// Kind of a name in a state folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// It is a state folder.

@@ -68,7 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Replaces a file in one go: who reads it sees the old content or the new.
+/// Replaces a file atomically: a reader sees the old or the new content.
 fn write_whole(file: &Path, text: &str) -> anyhow::Result<()> {
     let aside = file.with_extension("prom.new");
     std::fs::write(&aside, text).with_context(|| format!("cannot write {}", aside.display()))?;

@@ -31,7 +31,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What was found.
+/// Result of the check.
 #[derive(Default)]
 struct Found {
     runs: u64,
@@ -127,7 +127,7 @@ fn is_run(folder: &Path) -> bool {
     folder.join("run.json").exists() || folder.join(MANIFEST).exists()
 }
 
-/// Folders in a folder, without those that are not whole.
+/// Complete folders in a folder.
 fn folders(of: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let named = |error: std::io::Error| bad_input(format!("{}: {error}", of.display()));
     let mut found = Vec::new();
@@ -158,7 +158,7 @@ impl Found {
             }
             Ok(None) => false,
         };
-        // What is known to differ need not be read.
+        // A file that is known to differ need not be read.
         let known: BTreeSet<PathBuf> =
             self.problems[before..].iter().map(|problem| problem.file.clone()).collect();
         for (name, check) in CONTENT {
@@ -214,7 +214,7 @@ impl Found {
 
 type Check = fn(&Path) -> Result<(), Damage>;
 
-/// What is read of the files that a run can have, by name.
+/// Content check of a run's files, by name.
 const CONTENT: [(&str, Check); 11] = [
     ("requests.parquet", table::<Request>),
     ("pages.parquet", table::<Page>),
@@ -255,7 +255,7 @@ fn read_json(file: &Path) -> Result<Value, Damage> {
 /// Definitions of metrics from which on `metrics.json` has a checksum (`DEFINITIONS` in analysis/weir/derive.py).
 const SEALED_METRICS: u64 = 4;
 
-/// What is derived can be derived again: it is damaged only if it could be believed.
+/// Metrics can be computed again. They are damaged only if the analysis would accept them.
 fn metrics(folder: &Path) -> Option<Damage> {
     let file = folder.join(METRICS);
     let text = match std::fs::read(&file) {

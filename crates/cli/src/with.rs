@@ -7,7 +7,7 @@ use weir_workload::{Catalog, Workload};
 
 use crate::exit::bad_input;
 
-/// Which workload, and what is replaced in it.
+/// A workload and its replaced fields.
 #[derive(clap::Args)]
 pub struct WithArgs {
     /// Replace a field of the workload: its path and its value, such as files.count=200 (repeatable).

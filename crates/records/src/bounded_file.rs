@@ -1,7 +1,7 @@
-//! A file of which reading past the end is an error.
+//! File reader that returns an error at the end of the file.
 //!
-//! The library skips the elements of a list in a page's header one by one, and does not notice the file's end: one damaged byte
-//! asks for 2 billion reads of nothing.
+//! The parquet library skips the elements of a list in a page header one by one and does not stop at the end of the file. One
+//! damaged byte would cause 2 billion empty reads.
 
 use std::fs::File;
 use std::io::{BufReader, Error, ErrorKind, Read, Result};
@@ -31,7 +31,7 @@ impl ChunkReader for BoundedFile {
     }
 }
 
-/// A reader that fails where nothing is left to read.
+/// A reader that returns `UnexpectedEof` at the end.
 pub(crate) struct ErrorAtEnd<R>(R);
 
 impl<R: Read> Read for ErrorAtEnd<R> {
@@ -47,7 +47,7 @@ impl<R: Read> Read for ErrorAtEnd<R> {
 mod tests {
     use super::*;
 
-    /// As the library skips 8 bytes.
+    /// Skips 8 bytes like the parquet library.
     fn skip(reader: &mut impl Read) -> Result<u64> {
         std::io::copy(&mut reader.take(8), &mut std::io::sink())
     }

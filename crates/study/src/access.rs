@@ -53,7 +53,7 @@ impl Size {
 /// Parses a size in bytes, KiB or MiB; returns bytes.
 ///
 /// # Errors
-/// The text is no size, or 0. The message says what to write.
+/// The text is no size, or 0. The message has the expected form.
 pub fn size_bytes(text: &str) -> Result<u64, String> {
     let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("", 1u64)];
     let found = units.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));

@@ -94,7 +94,7 @@ pub(crate) fn apply(hold: &Settings, cell: &Map<String, Value>) -> Settings {
             }
         }
     }
-    // The levels came out of the same types, so this cannot fail on a checked study.
+    // The levels have the types of the fields: this cannot fail on a checked study.
     serde_json::from_value(value).unwrap_or_else(|_| hold.clone())
 }
 

@@ -17,15 +17,15 @@ pub(crate) fn default_scheduler() -> Scheduler {
     Scheduler { name: DEFAULT_SCHEDULER.to_owned(), tunables: BTreeMap::new() }
 }
 
-/// Puts the defaults of the study's testbed in place of those of the kernel's schedulers on devices.
+/// Replaces the defaults of testbed `device` and the kernel's schedulers by those of the study's testbed.
 pub(crate) fn apply(study: &mut Study, document: &Document) {
     let is_held = |field: &str| document.value().get("hold").is_some_and(|hold| hold.get(field).is_some());
     let is_virtual = study.testbed.are_virtual();
     if (is_virtual || device_scheduler::is_always(study)) && !is_held("queue_depth") {
-        // The scheduler under study decides the whole order; a disk with a queue of its own would decide again.
+        // The scheduler under study decides the order. A disk with a deeper queue would reorder requests.
         study.hold.queue_depth = 1;
     }
-    // Beside devices the simulator has what devices have.
+    // A study of both testbeds keeps the defaults of devices.
     if is_virtual && !is_held("scheduler") {
         study.hold.scheduler = default_scheduler();
     }

@@ -29,12 +29,12 @@ pub(crate) fn devices(study: &Study, filesystem: &str, architecture: Architectur
     }
 }
 
-/// Every device that any of the runs needs, once.
+/// Devices of all runs, each once.
 pub(crate) fn devices_of(runs: &[Run]) -> Vec<RunDevice> {
     let mut devices: Vec<RunDevice> = runs.iter().flat_map(|run| run.devices.iter().cloned()).collect();
     devices.sort();
     devices.dedup();
-    // A device that can have weir's schedulers also serves runs without them. It sorts behind one that cannot.
+    // A device that can have weir's schedulers (`live`) also serves runs without them.
     let with_policies: Vec<RunDevice> = devices.iter().filter(|device| device.live).cloned().collect();
     devices
         .retain(|device| device.live || !with_policies.contains(&RunDevice { live: true, ..device.clone() }));

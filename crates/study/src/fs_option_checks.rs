@@ -6,8 +6,7 @@ use crate::fs_option::{PREFIX, text};
 use crate::spec::Study;
 use crate::testbed::Testbed;
 
-/// Problems, by field: a cell sets an option that its file system does not have, or a value that the option does not
-/// take.
+/// Problems, by field: an option that the file system of a cell does not have, or an invalid value.
 pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     let varied = study.factors.filesystem_options.clone().unwrap_or_default();
     let field = |name: &str| {
@@ -15,7 +14,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
         format!("{part}.{PREFIX}{name}")
     };
     if testbed.is_virtual() {
-        // Of a study of both testbeds virtual time leaves out what it cannot hold, but cannot vary it.
+        // In a study of both testbeds the simulator ignores held options. It cannot ignore varied ones.
         let held = if study.testbed.are_two() { None } else { study.hold.filesystem_options.keys().next() };
         return held.map_or_else(Vec::new, |name| {
             let message = "is an option of a file system without a counterpart in virtual time: leave it out";
@@ -24,7 +23,7 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     }
     let mut found: Vec<(String, String)> = Vec::new();
     for settings in settings_of_cells(study) {
-        // One that is unknown is told elsewhere.
+        // Another check reports an unknown file system.
         let Some(filesystem) = FileSystem::load(&settings.filesystem) else { continue };
         for (name, value) in &settings.filesystem_options {
             let problem = match filesystem.options.get(name) {

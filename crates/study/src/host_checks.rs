@@ -7,7 +7,7 @@ use crate::testbed::Testbed;
 
 /// Fewest and most client hosts of one run.
 const CLIENTS: std::ops::RangeInclusive<u32> = 2..=256;
-/// What a run sets on disks of its own host.
+/// Settings that a run makes on disks of its own host.
 const OF_DISKS: [&str; 4] = ["scheduler", "queue_depth", "wbt_lat_usec", "read_ahead_kib"];
 
 /// Problems, by field.

@@ -69,7 +69,7 @@ pub struct Excess {
     pub class: String,
     /// The field within the class or the run.
     pub field: &'static str,
-    /// What was found, the limit, and what to change.
+    /// Found value, limit and remedy.
     pub message: String,
 }
 
@@ -80,7 +80,7 @@ impl Run {
         let on_device = self.testbed == Testbed::Device;
         let row_bytes = if on_device { DEVICE_ROW_BYTES } else { 0.0 };
         let is_kept = on_device || self.records.is_requests();
-        // A cast of what is too large gives the largest number.
+        // A cast saturates at the largest number.
         Estimate {
             requests: all.requests as u64,
             memory_bytes: (all.memory_bytes + all.requests * row_bytes) as u64,
@@ -109,7 +109,7 @@ impl Run {
     /// The first limit that the run exceeds. Runners check this before they allocate or change anything.
     ///
     /// # Errors
-    /// The limit, what was found and what to change.
+    /// Limit, found value and remedy.
     pub fn check_limits(&self) -> Result<(), Excess> {
         self.check_numbers()?;
         for class in &self.classes {

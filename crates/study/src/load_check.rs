@@ -11,7 +11,7 @@ pub(crate) fn clients_at(clients: u32, load: f64) -> u32 {
     ((f64::from(clients) * load).round() as u32).max(1)
 }
 
-/// Problems, by field: two loads at which a class has the same clients would be one level under two names.
+/// Problems, by field: two loads with equal numbers of clients of a class would be one level under two names.
 pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
     if testbed == Testbed::Admission || study.factors.load.as_ref().is_none_or(|loads| loads.len() < 2) {
         return Vec::new();

@@ -9,7 +9,7 @@ use crate::settings;
 use crate::site::{BY_ITEMS, DATABASES};
 use crate::spec::{Study, StudyService};
 
-/// Problems of the site of a daemon, by field below that of the daemon.
+/// Problems of the site of a daemon, by field below the daemon's field.
 pub(crate) fn check(
     study: &Study,
     name: &str,

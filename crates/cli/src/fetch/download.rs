@@ -1,7 +1,7 @@
-//! Downloading one file: resumed where it broke off, checked, and given its name when it is whole.
+//! Download of one file: resumed after an interruption, verified, and renamed when it is complete.
 //!
-//! What has arrived is kept in `FILE.partial`; the server's mark of the version (`ETag` or `Last-Modified`) beside it in
-//! `FILE.partial.version`, so that a file that has changed meanwhile is begun anew and never pieced together.
+//! Received bytes are kept in `FILE.partial`, and the server's version (`ETag` or `Last-Modified`) in `FILE.partial.version`. If
+//! the version has changed, the download starts again: a file never has parts of two versions.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -57,7 +57,7 @@ pub enum Failure {
     Unreachable {
         /// The server.
         host: String,
-        /// What the network said.
+        /// Error of the network.
         reason: String,
     },
     /// The server answers, but not with the file.
@@ -68,26 +68,26 @@ pub enum Failure {
         /// The answer.
         status: StatusCode,
     },
-    /// It broke off again without having brought anything.
+    /// The download was interrupted again before any byte came.
     #[error("broke off after {bytes} bytes ({reason}); give the same command to go on from there")]
     Broken {
-        /// What is there.
+        /// Received bytes.
         bytes: u64,
-        /// What the network said.
+        /// Error of the network.
         reason: String,
     },
-    /// Whole, and not what it should be.
+    /// Complete, but size or checksum is wrong.
     #[error("{}: {what} is {found}, not {expected}: {consequence}", file.display())]
     Wrong {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The wrong property.
         what: &'static str,
-        /// What it is.
+        /// Found value.
         found: String,
-        /// What it should be.
+        /// Expected value.
         expected: String,
-        /// What was done, and what to do.
+        /// Action taken and remedy.
         consequence: &'static str,
     },
     /// Another process downloads the same file.
@@ -206,7 +206,7 @@ impl Download<'_> {
         match response.status() {
             StatusCode::OK => partial.restart()?,
             StatusCode::PARTIAL_CONTENT if range_start(headers) == Some(partial.bytes) => {}
-            // There is nothing behind what is there: either it is whole, or it is not this file.
+            // No byte follows: the file is complete, or it is another file.
             StatusCode::RANGE_NOT_SATISFIABLE if range_total(headers) == Some(partial.bytes) => {
                 return Ok(Try::Whole);
             }
@@ -253,7 +253,7 @@ impl Download<'_> {
         }
     }
 
-    /// Gives the file its name if it is what it should be.
+    /// Verifies the file and renames it.
     fn check(&self, partial: Partial) -> Result<Done, Failure> {
         let Partial { path, file, bytes, hash } = partial;
         let io = |source| Failure::Io { file: path.clone(), source };

@@ -104,7 +104,7 @@ impl<'a> Reference<'a> {
         let _ = writeln!(self.page, "| `{name}` | {} |", cells.join(" | "));
     }
 
-    /// Without the choice of null, and what a reference stands for.
+    /// The node without its null alternative, with its reference resolved.
     fn resolve(&self, node: &'a Value) -> &'a Value {
         if let Some(name) = node["$ref"].as_str().and_then(|text| text.strip_prefix("#/$defs/")) {
             return self.resolve(&self.schema["$defs"][name]);

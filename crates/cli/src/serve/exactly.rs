@@ -24,7 +24,7 @@ pub fn serve(files: &[PathBuf], state: &StateArgs, as_json: bool) -> anyhow::Res
         }
         if specs.iter().any(|known| known.name == spec.name) {
             return Err(bad_input(format!(
-                "{}: name: another spec has the name {}, too. Choose one for each device",
+                "{}: name: another spec also has the name {}. Give each device its own name",
                 file.display(),
                 spec.name
             )));
@@ -71,7 +71,7 @@ fn is_served(entry: &Status, spec: &ServeSpec) -> bool {
     entry.running && is_same_device(&entry.state.spec, spec)
 }
 
-/// Whether two specs differ at most in their policy: each run sets its own.
+/// Whether two specs differ at most in their scheduler: each run sets its own.
 fn is_same_device(one: &ServeSpec, other: &ServeSpec) -> bool {
     let device = |spec: &ServeSpec| ServeSpec { live: None, ..spec.clone() };
     one.live.is_some() == other.live.is_some() && device(one) == device(other)
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_the_same_whatever_its_policy() {
+    fn a_device_is_the_same_whatever_its_scheduler() {
         let plain = spec(", size_mib: 128");
         assert!(is_same_device(&plain, &spec(", size_mib: 128, backing: memory, stripe_unit_kib: 64")));
         assert!(!is_same_device(&plain, &spec(", size_mib: 256")));

@@ -105,7 +105,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the arguments ask for, checked.
+/// Checked filter steps of the arguments.
 struct Steps {
     range: Option<(i64, i64)>,
     cache: Option<(Policy, u64, Writes)>,

@@ -1,4 +1,4 @@
-//! Writing a trace as the arguments have it, and saying what was written.
+//! Output of a trace: file and report.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ pub fn target_of(out: &Path) -> Target {
     Target::from_name(ending).unwrap_or(Target::Parquet)
 }
 
-/// Says what was written.
+/// Prints requests, addresses and losses of a written trace.
 pub fn say(written: &Written) {
     println!(
         "{}: {} requests, to addresses up to {}",
@@ -56,7 +56,7 @@ pub fn say(written: &Written) {
     }
 }
 
-/// Says what the reader of the original passed over or found peculiar.
+/// Prints skipped lines and warnings of the reader.
 pub fn say_of_source(reader: &dyn Reader) {
     let skipped = reader.skipped();
     if skipped.count() > 0 {

@@ -79,7 +79,7 @@ impl Source {
     }
 }
 
-/// What is wrong with a trace is bad input; what is wrong with the machine is not.
+/// An error of a trace is bad input; an I/O error of the machine is not.
 pub fn refused(error: Error) -> anyhow::Error {
     match &error {
         Error::Io { source, .. }
@@ -99,7 +99,7 @@ pub fn refused(error: Error) -> anyhow::Error {
     }
 }
 
-/// Refuses to write over what is read.
+/// Refuses an output that is the input.
 pub fn apart(from: &Path, out: &Path) -> anyhow::Result<()> {
     let same = from.canonicalize().is_ok_and(|from| out.canonicalize().is_ok_and(|out| from == out));
     if same {

@@ -39,7 +39,7 @@ pub(crate) struct Report {
 /// Checks that this kernel has a cost model.
 ///
 /// # Errors
-/// What the kernel lacks.
+/// Missing feature of the kernel.
 pub(crate) fn check() -> Result<(), String> {
     match [MODEL, BOUNDS].into_iter().find(|name| cost_file(name).is_none()) {
         Some(name) => Err(format!("this kernel has no {name} (CONFIG_BLK_CGROUP_IOCOST)")),

@@ -53,7 +53,7 @@ pub(crate) fn hold(state: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a program end with this process, and hold the run's lock until it ends.
+/// Makes a program end with this process. The program holds the run's lock until it ends.
 pub(crate) fn tie(command: &mut Command) {
     end_with_parent(command);
     let Some(lock) = LOCK.lock().unwrap_or_else(PoisonError::into_inner).clone() else { return };

@@ -42,7 +42,7 @@ pub(crate) fn node(name: &str) -> PathBuf {
 /// Assembles an array of claimed disks. Their data are lost; the journal lists the array.
 ///
 /// # Errors
-/// mdadm is not installed, or the kernel has no RAID 0; a disk is not what it was.
+/// mdadm is not installed, or the kernel has no RAID 0; a disk has changed.
 pub(crate) fn assemble(
     node: &Path,
     members: &mut [Held],

@@ -36,7 +36,7 @@ pub struct PutBack {
     pub left: Vec<String>,
 }
 
-/// Records the values of a disk's queue, and those that the run is about to set. For a recorded queue only the latter are
+/// Records the present values of a disk's queue and the values that the run will set. For a recorded queue only the latter are
 /// added.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use crate::files::walk;
 
 /// `_IOWR('f', 11, struct fiemap)` of <linux/fs.h>.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
-/// Writes the file back first: all of it then has a place.
+/// Writes the file back first: then all extents have a place.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 1;
 /// Flags of an extent without a place of its own: UNKNOWN, DELALLOC, ENCODED, DATA_INLINE, DATA_TAIL.

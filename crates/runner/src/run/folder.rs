@@ -103,7 +103,7 @@ impl RunFolder {
         &self.folder
     }
 
-    /// Makes the empty partial folder. One that a dead process left is removed first.
+    /// Makes the empty partial folder. The folder of a process that ended is removed first.
     ///
     /// # Errors
     /// [`Error::Refused`] if a folder that weir did not make has its name: that folder stays.

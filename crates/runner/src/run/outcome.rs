@@ -21,7 +21,7 @@ pub enum Outcome {
     },
     /// This host's kernel lacks what the run varies; the run's folder says so.
     Skipped {
-        /// What the kernel lacks.
+        /// Missing feature of the kernel.
         reason: String,
     },
     /// Another host of the run ended it; changes of this host were undone.

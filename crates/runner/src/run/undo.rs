@@ -1,7 +1,7 @@
 //! Undo of a run's changes of this host, from its journal: by the run itself, the next run or `weir clean`.
 //!
 //! Changes are undone from the last to the first, by identity and not by name: a disk by serial number, backing file and the UUID
-//! that the run gave, a mount by its source, an array by its UUID. What is not provably the run's is left as it is, with a message.
+//! that the run gave, a mount by its source, an array by its UUID. Anything that is not provably the run's is left unchanged, with a message.
 
 use std::fs;
 use std::path::Path;
@@ -148,7 +148,7 @@ struct Undone {
     left: Vec<(Change, String)>,
 }
 
-/// Undoes changes from the last to the first; those that failed stay in the list.
+/// Undoes changes from the last to the first. Changes that cannot be undone stay in the list.
 fn undo(changes: &mut Vec<Change>) -> Undone {
     let mut undone = Undone::default();
     let mut kept = Vec::new();

@@ -163,7 +163,7 @@ impl<M: Machine> Dispatcher<M> {
                 arrived_ns: now_ns,
                 deadline_ns,
             };
-            // Made twice: to copy what was just written word by word, a processor waits until it has been.
+            // Built twice to avoid a store-forwarding stall.
             let kept = Some(request());
             self.slots[slot as usize] = Slot { open, head: *device as u32, arrival, request: kept };
             self.heads[*device].arrive(now_ns, request());

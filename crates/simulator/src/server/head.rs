@@ -18,13 +18,13 @@ pub struct Head<M> {
     depth: usize,
     /// By class, whether it is real-time.
     real_time: Vec<bool>,
-    /// What the device works on.
+    /// Requests in the device.
     inside: Vec<Request>,
     /// Time until which the scheduler holds requests back.
     wait_ns: u64,
-    /// Last time without waiting requests.
+    /// Last time at which no request waited.
     clear_ns: u64,
-    /// Since when the device has had a request, if it has one.
+    /// Start of the present busy period, if a request is in the device.
     busy_since_ns: u64,
     report: HeadReport,
     /// Tags of requests in the device from replaced schedulers.
@@ -84,12 +84,12 @@ impl<M: Machine> Head<M> {
         &mut self.machine
     }
 
-    /// The policy.
+    /// The scheduler.
     pub fn policy(&self) -> &dyn Policy {
         &*self.policy
     }
 
-    /// What the device works on.
+    /// Requests in the device.
     pub fn inside(&self) -> &[Request] {
         &self.inside
     }
@@ -118,7 +118,7 @@ impl<M: Machine> Head<M> {
         self.clear_ns
     }
 
-    /// Takes a request; [`Head::feed`] is to follow.
+    /// Adds a request to the scheduler. The caller then calls [`Head::feed`].
     pub fn arrive(&mut self, now_ns: u64, request: Request) {
         self.policy.arrive(now_ns, request, &self.machine);
         self.report.most_waiting = self.report.most_waiting.max(self.policy.waiting());
@@ -144,7 +144,7 @@ impl<M: Machine> Head<M> {
                     self.inside.push(request);
                 }
                 Decision::WaitUntil(until_ns) => {
-                    // A time that has passed would be asked for again and again.
+                    // A time in the past would make the same call repeat without end.
                     self.wait_ns = until_ns.max(now_ns + 1);
                     break;
                 }
