@@ -103,7 +103,7 @@ def _named(blocks):
 
 
 class FilterModule:
-    """What Ansible asks a filter plugin for."""
+    """Filters of this plugin, for Ansible."""
 
     def filters(self):
         """The filters by name."""

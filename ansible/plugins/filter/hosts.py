@@ -69,7 +69,7 @@ def inventory(hosts, kind, **variables):
 
 
 class FilterModule:
-    """What Ansible asks a filter plugin for."""
+    """Filters of this plugin, for Ansible."""
 
     def filters(self):
         """The filters by name."""

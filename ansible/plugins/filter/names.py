@@ -215,7 +215,7 @@ def _is_path(value):
 
 
 class FilterModule:
-    """What Ansible asks a filter plugin for."""
+    """Filters of this plugin, for Ansible."""
 
     def filters(self):
         """The filters by name."""

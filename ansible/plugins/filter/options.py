@@ -144,7 +144,7 @@ def _plays(file_system, roles):
 
 
 class FilterModule:
-    """What Ansible asks a filter plugin for."""
+    """Filters of this plugin, for Ansible."""
 
     def filters(self):
         """The filters by name."""

@@ -275,7 +275,7 @@ def bricks(served, cluster, disks, folders):
 
 
 class FilterModule:
-    """What Ansible asks a filter plugin for."""
+    """Filters of this plugin, for Ansible."""
 
     def filters(self):
         """The filters by name."""

@@ -54,11 +54,11 @@ RETURN = """
 pid: {description: "Pid of the running server.", type: int, returned: when it runs}
 """
 
-#: How often what is waited for is looked at, in seconds.
+#: Interval between checks while waiting, in seconds.
 LOOK_EVERY_S = 0.05
-#: One that has no port to be asked at is taken to be well if it lives as long, in seconds.
+#: A daemon without a port counts as ready after this run time, in seconds.
 SETTLED_AFTER_S = 0.3
-#: How much of its log is told when it dies.
+#: Length of the log's end in the message about a daemon that ended.
 TAIL_CHARACTERS = 2000
 
 
@@ -101,7 +101,7 @@ def begin(wanted, note):
     """Starts it, waits until it answers, returns its pid."""
     if not wanted["argv"]:
         raise RuntimeError("argv says which program to start")
-    # Else its answer would be taken for that of the one that is started here.
+    # The answer of another server must not count as this one's.
     if wanted["port"] and answers(wanted["address"], wanted["port"]):
         raise RuntimeError(f"another server answers at {wanted['address']}:{wanted['port']} already")
     note.parent.mkdir(parents=True, exist_ok=True)

@@ -200,7 +200,7 @@ class ScsiDebug:
         """Loads it."""
         load("scsi_debug", *self.text().split())
         MARK.write_text(self.text())
-        # What udev calls them has the number of their adapter in it, which depends on what else the host has.
+        # udev's names contain the number of the adapter, which depends on the host's other adapters.
         BY_ID.mkdir(parents=True, exist_ok=True)
         for link, disk in zip(self.links(), wait_for(self.disks), strict=True):
             link.unlink(missing_ok=True)

@@ -57,7 +57,7 @@ kept: {description: "Existing folders that were kept.", type: list, returned: al
 """
 
 BLOCK = tarfile.BLOCKSIZE
-#: Files of a run's folder. What is below `logs` may have any plain name.
+#: Files of a run's folder. Files below `logs` may have any plain name.
 FILES = {
     *(f"{name}.json" for name in ("run", "host", "observed", "verdict", "part", "manifest", "metrics")),
     *(f"{name}.json" for name in ("admission", "load", "summary", "series")),

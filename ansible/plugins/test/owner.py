@@ -39,7 +39,7 @@ def living(owner, me):
 
 
 class TestModule:
-    """What Ansible asks a test plugin for."""
+    """Tests of this plugin, for Ansible."""
 
     def tests(self):
         """The tests by name."""

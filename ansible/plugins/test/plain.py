@@ -59,7 +59,7 @@ def _parses(parse, text):
 
 
 class TestModule:
-    """What Ansible asks a test plugin for."""
+    """Tests of this plugin, for Ansible."""
 
     def tests(self):
         """The tests by name."""

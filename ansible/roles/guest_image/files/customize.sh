@@ -7,14 +7,14 @@ install -d -m 0700 "$root/root/.ssh"
 install -m 0600 "$key" "$root/root/.ssh/authorized_keys"
 printf 'weir-guest\n' > "$root/etc/hostname"
 printf '/dev/vda / ext4 noatime 0 0\n' > "$root/etc/fstab"
-# Only the file systems of studies are to be mounted, and nothing is to run that nobody has asked for.
+# No background service of the distribution may disturb a measurement.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer systemd-networkd-wait-online.service systemd-timesyncd.service getty@tty1.service \
     mdmonitor-oneshot.timer mdcheck_start.timer mdcheck_continue.timer glusterd.service glustereventsd.service \
     moosefs-master.service moosefs-chunkserver.service moosefs-metalogger.service; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
-# These are started by who wants them.
+# Roles start these services.
 for unit in multi-user.target.wants/nfs-server.service multi-user.target.wants/rpcbind.service sockets.target.wants/rpcbind.socket \
     multi-user.target.wants/nfs-client.target remote-fs.target.wants/nfs-client.target; do
     rm -f "$root/etc/systemd/system/$unit"
