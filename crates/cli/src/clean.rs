@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long)]
     snapshots: bool,
     /// Do only this: remove what runs that died left in a study's folder of results, and runs that were replaced.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["state", "snapshots"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["folder", "snapshots"])]
     results: Option<PathBuf>,
     /// There, also remove parts of runs of several hosts that were not put together.
     #[arg(long, requires = "results")]
