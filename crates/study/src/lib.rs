@@ -12,6 +12,7 @@ mod admission;
 mod admission_check;
 mod cells;
 mod comparison;
+mod comparison_check;
 mod context;
 mod contract;
 mod control_check;

@@ -17,8 +17,9 @@ use crate::run::{MOST_TAGS, SHARED_DEVICE};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
 use crate::{
-    access_classes, admission_check, comparison, control_check, counterpart, daemon_chain, daemon_checks,
-    defaults, device_scheduler, fs_option_checks, host_checks, limits, load_check, recipe, simulated,
+    access_classes, admission_check, comparison_check, control_check, counterpart, daemon_chain,
+    daemon_checks, defaults, device_scheduler, fs_option_checks, host_checks, limits, load_check, recipe,
+    simulated,
 };
 
 /// Share of a device that files may fill. The file system needs the rest.
@@ -54,7 +55,7 @@ pub(crate) fn check(
             .chain(host_checks::check(study, testbed))
             .chain(fs_option_checks::check(study, testbed))
             .chain(control_check::check(study))
-            .chain(comparison::check(study))
+            .chain(comparison_check::check(study))
             .chain(load_check::check(study, testbed))
             .chain(device_scheduler::check(study, testbed))
         {

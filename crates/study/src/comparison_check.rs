@@ -1,0 +1,30 @@
+//! Check of the field `comparison` of a study.
+
+use serde_json::Value;
+use weir_specs::one_of;
+
+use crate::cells::{levels_by_factor, same};
+use crate::spec::Study;
+
+/// Problems, by field.
+pub(crate) fn check(study: &Study) -> Vec<(String, String)> {
+    let Some(comparison) = &study.comparison else { return Vec::new() };
+    let factors: Vec<(String, Vec<Value>)> =
+        levels_by_factor(study).into_iter().filter(|(_, levels)| levels.len() > 1).collect();
+    let Some((_, levels)) = factors.iter().find(|(name, _)| *name == comparison.factor) else {
+        let known = factors.iter().map(|(name, _)| name.as_str());
+        return vec![("comparison.factor".to_owned(), one_of("varied factor", &comparison.factor, known))];
+    };
+    match &comparison.baseline {
+        Some(baseline) if !levels.iter().any(|level| same(level, baseline)) => {
+            let known: Vec<String> = levels.iter().map(Value::to_string).collect();
+            let message = format!(
+                "is {baseline}, which is no level of `{}`: use one of {}",
+                comparison.factor,
+                known.join(", ")
+            );
+            vec![("comparison.baseline".to_owned(), message)]
+        }
+        _ => Vec::new(),
+    }
+}
