@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use weir_trace::blktrace::{Reader, Record};
 
 use crate::Error;
@@ -145,10 +146,8 @@ fn files_of(folder: &Path, devices: &[Disk]) -> Vec<PathBuf> {
 
 fn end(child: &mut Child) -> Result<std::process::ExitStatus, Error> {
     let refuse = |error: std::io::Error| Error::Blktrace(error.to_string());
-    if let Ok(pid) = i32::try_from(child.id()) {
-        // SAFETY: the process is our child and not yet waited for, so the number is still its own.
-        unsafe { libc::kill(pid, libc::SIGINT) };
-    }
+    // The process is our child and not yet waited for, so the number is still its own.
+    let _ = kill_process(Pid::from_child(child), Signal::INT);
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(status) = child.try_wait().map_err(refuse)? {

@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -144,12 +143,12 @@ impl Talk {
                 return Ok(line);
             }
             let left = self.until.saturating_duration_since(Instant::now());
-            let mut entries = [poll::entry(self.stream.as_raw_fd(), false)];
+            let mut entries = [poll::entry(&self.stream, false)];
             poll::wait(&mut entries, left)?;
             if left.is_zero() {
                 return Err(io::Error::new(ErrorKind::TimedOut, "no answer: another program listens there"));
             }
-            if entries[0].revents == 0 {
+            if !poll::is_ready(&entries[0]) {
                 continue;
             }
             let mut some = [0; MOST_BYTES];

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use weir_host::clock::monotonic_ns;
 
@@ -29,15 +29,17 @@ pub(crate) enum Received {
     Closed,
 }
 
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
 impl Connection {
     pub(crate) fn new(stream: TcpStream, from: SocketAddr) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         Ok(Connection { stream, from, input: LineBuffer::default(), output: Vec::new() })
-    }
-
-    pub(crate) fn descriptor(&self) -> RawFd {
-        self.stream.as_raw_fd()
     }
 
     pub(crate) fn has_output(&self) -> bool {

@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -283,9 +282,9 @@ impl Writer {
 impl Reader {
     /// Reads once, within a time limit; returns the time of arrival, or `None`.
     fn receive(&mut self, limit: Duration) -> io::Result<Option<i64>> {
-        let mut entries = [poll::entry(self.stream.as_raw_fd(), false)];
+        let mut entries = [poll::entry(&self.stream, false)];
         poll::wait(&mut entries, limit)?;
-        if entries[0].revents == 0 {
+        if !poll::is_ready(&entries[0]) {
             return Ok(None);
         }
         let mut some = [0; MOST_BYTES];

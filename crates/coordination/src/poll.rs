@@ -1,32 +1,35 @@
 //! Waiting for sockets by poll(2), and waking of a waiting thread.
 
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+/// The longest wait at once.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// A descriptor to wait for.
-pub(crate) fn entry(descriptor: RawFd, for_writing: bool) -> libc::pollfd {
-    let events = if for_writing { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
-    libc::pollfd { fd: descriptor, events, revents: 0 }
+pub(crate) fn entry(descriptor: &impl AsFd, for_writing: bool) -> PollFd<'_> {
+    PollFd::new(descriptor, if for_writing { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN })
 }
 
-/// Waits until a descriptor is ready or closed, or the timeout has passed. `revents` has the ready ones.
+/// Whether a descriptor is ready or closed.
+pub(crate) fn is_ready(entry: &PollFd<'_>) -> bool {
+    !entry.revents().is_empty()
+}
+
+/// Waits until a descriptor is ready or closed, or the timeout has passed. [`is_ready`] tells which.
 ///
 /// # Errors
 /// The kernel refuses.
-pub(crate) fn wait(entries: &mut [libc::pollfd], limit: Duration) -> io::Result<()> {
-    // Rounded up: a wait that ends early would be repeated at once.
-    let limit_ms = limit.as_micros().div_ceil(1000).min(60_000) as libc::c_int;
-    // SAFETY: the pointer and the length are those of the slice.
-    let ready = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, limit_ms) };
-    match ready {
-        0.. => Ok(()),
-        _ => {
-            entries.iter_mut().for_each(|entry| entry.revents = 0);
-            let error = io::Error::last_os_error();
-            if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
-        }
+pub(crate) fn wait(entries: &mut [PollFd<'_>], limit: Duration) -> io::Result<()> {
+    let limit = Timespec::try_from(limit.min(LONGEST)).map_err(io::Error::other)?;
+    match poll(entries, Some(&limit)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -49,8 +52,8 @@ impl Waker {
         let _ = (&self.sender).write(&[1]);
     }
 
-    pub(crate) fn descriptor(&self) -> RawFd {
-        self.receiver.as_raw_fd()
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.receiver.as_fd()
     }
 
     /// Reads the bytes that woke the thread.

@@ -1,7 +1,6 @@
 //! Poll loop of the coordinator: one thread for all connections.
 
 use std::net::TcpListener;
-use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,20 +84,23 @@ impl PollLoop {
     fn wait(&self) -> std::io::Result<Ready> {
         let now = Instant::now();
         let accepts = self.accepts_from <= now;
-        let listener = if accepts { self.listener.as_raw_fd() } else { -1 };
-        let mut entries =
-            vec![poll::entry(self.session.waker.descriptor(), false), poll::entry(listener, false)];
+        let waker = self.session.waker.descriptor();
+        let mut entries = vec![poll::entry(&waker, false)];
         let peers = self.peers.iter().map(|peer| &peer.connection);
         for connection in peers.chain(self.pending.connections()) {
-            entries.push(poll::entry(connection.descriptor(), connection.has_output()));
+            entries.push(poll::entry(connection, connection.has_output()));
+        }
+        if accepts {
+            entries.push(poll::entry(&self.listener, false));
         }
         poll::wait(&mut entries, self.longest_wait(now))?;
-        if entries[0].revents != 0 {
+        let mut is_ready: Vec<bool> = entries.iter().map(poll::is_ready).collect();
+        let listener = accepts && is_ready.pop() == Some(true);
+        if is_ready[0] {
             self.session.waker.clear();
         }
-        let is_ready: Vec<bool> = entries.iter().map(|entry| entry.revents != 0).collect();
-        let (peers, pending) = is_ready[2..].split_at(self.peers.len());
-        Ok(Ready { listener: is_ready[1], peers: peers.to_vec(), pending: pending.to_vec() })
+        let (peers, pending) = is_ready[1..].split_at(self.peers.len());
+        Ok(Ready { listener, peers: peers.to_vec(), pending: pending.to_vec() })
     }
 
     fn longest_wait(&self, now: Instant) -> Duration {
@@ -220,12 +222,13 @@ impl PollLoop {
                 peer.connection.end_output();
             }
             let mut entries: Vec<_> = (self.peers.iter().map(|peer| &peer.connection))
-                .map(|connection| poll::entry(connection.descriptor(), connection.has_output()))
+                .map(|connection| poll::entry(connection, connection.has_output()))
                 .collect();
             if poll::wait(&mut entries, until.saturating_duration_since(Instant::now())).is_err() {
                 return;
             }
-            for (place, _) in entries.iter().enumerate().rev().filter(|(_, entry)| entry.revents != 0) {
+            let is_ready: Vec<bool> = entries.iter().map(poll::is_ready).collect();
+            for place in (0..is_ready.len()).rev().filter(|place| is_ready[*place]) {
                 let connection = &mut self.peers[place].connection;
                 let is_broken = connection.flush().is_err();
                 if is_broken || connection.discard() == Received::Closed {

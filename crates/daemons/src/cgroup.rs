@@ -14,6 +14,8 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use weir_host::mounts::{self, Mount};
 
@@ -325,8 +327,8 @@ impl Group {
         let mut last = None;
         for attempt in 0..100 {
             for pid in self.processes().into_iter().filter(|pid| *pid != own) {
-                // SAFETY: kill takes two numbers; whatever is in the group was started by its owner.
-                unsafe { libc::kill(pid, libc::SIGKILL) };
+                // Whatever is in the group was started by its owner. A process that has ended is no error.
+                let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
             }
             last = None;
             for tree in trees() {
@@ -377,17 +379,9 @@ impl Group {
 
 /// Moves this process into a group by one of its `cgroup.procs`. Only system calls: after a fork other threads' locks may be held.
 pub(crate) fn enter(file: &CStr) -> io::Result<()> {
-    // SAFETY: the path ends with NUL, the text is as long as said, the descriptor is this process's own.
-    unsafe {
-        let to = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        if to < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let written = libc::write(to, c"0".as_ptr().cast(), 1);
-        let error = io::Error::last_os_error();
-        libc::close(to);
-        if written == 1 { Ok(()) } else { Err(error) }
-    }
+    let to = rustix::fs::open(file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(to, b"0")?;
+    Ok(())
 }
 
 fn folders(folder: &Path) -> Vec<PathBuf> {

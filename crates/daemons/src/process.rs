@@ -7,6 +7,7 @@
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -15,7 +16,11 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, WaitOptions};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Gid, Pid, Uid, WaitOptions, setsid};
+use rustix::thread::{
+    LinkNameSpaceType, move_into_link_name_space, set_thread_gid, set_thread_groups, set_thread_uid,
+};
 use serde::{Deserialize, Serialize};
 pub use weir_host::process::Identity;
 use weir_host::{mounts, record};
@@ -175,33 +180,26 @@ impl Entry {
 
     /// Only system calls: after a fork, locks of other threads stay locked.
     fn enter(&self) -> io::Result<()> {
-        use std::os::fd::AsRawFd as _;
-        let checked = |done: i64| if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done) };
-        // SAFETY: paths end with NUL, buffers are as long as said, descriptors are this process's own.
-        unsafe {
-            let mut line = [0u8; 1024];
-            let from =
-                checked(libc::open(c"/proc/self/stat".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC).into())?
-                    as i32;
-            let length = checked(libc::read(from, line.as_mut_ptr().cast(), line.len()) as i64)? as usize;
-            libc::close(from);
-            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
-            let to = checked(libc::open(self.stat.as_ptr(), flags, 0o600).into())? as i32;
-            checked(libc::write(to, line.as_ptr().cast(), length) as i64)?;
-            libc::close(to);
-            for file in &self.member_files {
-                enter(file)?;
-            }
-            if let Some(namespace) = &self.namespace {
-                checked(libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET).into())?;
-            }
-            // Signals of a terminal must not reach the daemon.
-            checked(libc::setsid().into())?;
-            if let Some(user) = &self.user {
-                checked(libc::setgroups(1, &user.gid).into())?;
-                checked(libc::setgid(user.gid).into())?;
-                checked(libc::setuid(user.uid).into())?;
-            }
+        let mut line = [0u8; 1024];
+        let from = open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let length = rustix::io::read(from, &mut line)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+        let to = open(self.stat.as_c_str(), flags, Mode::RUSR | Mode::WUSR)?;
+        rustix::io::write(to, &line[..length])?;
+        for file in &self.member_files {
+            enter(file)?;
+        }
+        if let Some(namespace) = &self.namespace {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        }
+        // Signals of a terminal must not reach the daemon.
+        setsid()?;
+        if let Some(user) = &self.user {
+            // The new process has one thread.
+            let gid = Gid::from_raw(user.gid);
+            set_thread_groups(&[gid])?;
+            set_thread_gid(gid)?;
+            set_thread_uid(Uid::from_raw(user.uid))?;
         }
         Ok(())
     }

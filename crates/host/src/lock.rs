@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
 use crate::Error;
 use crate::process::Identity;
 
@@ -42,13 +45,10 @@ impl FolderLock {
             .map_err(Error::io("cannot open", &path))?;
         let began = Instant::now();
         loop {
-            // SAFETY: the descriptor is open; flock touches no memory.
-            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-                break;
-            }
-            let error = std::io::Error::last_os_error();
-            if error.kind() != std::io::ErrorKind::WouldBlock {
-                return Err(Error::io("cannot lock", &path)(error));
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) => {}
+                Err(error) => return Err(Error::io("cannot lock", &path)(error.into())),
             }
             if began.elapsed() >= patience {
                 let holder = holder(&path).map_or(String::new(), |pid| format!(" (pid {pid})"));
@@ -74,8 +74,7 @@ impl FolderLock {
 impl Drop for FolderLock {
     /// Closing alone would not do: a program that another thread is just starting has the descriptor, too, until it is executed.
     fn drop(&mut self) {
-        // SAFETY: the descriptor is open; flock touches no memory.
-        unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_UN) };
+        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
@@ -137,7 +136,7 @@ impl Drop for NameLock {
     }
 }
 
-/// Locks or unlocks a byte for an open file, without waiting.
+/// Locks or unlocks a byte for an open file, without waiting. By libc: rustix has no lock of an open file's bytes.
 fn set_lock(file: &File, byte: libc::off_t, kind: libc::c_int) -> std::io::Result<()> {
     // SAFETY: a struct of integers; all zero is a value.
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
@@ -197,12 +196,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let lock = NameLock::try_take(place.path(), "a").unwrap().unwrap();
         // Inherited by the child alone: what it holds goes when it is killed.
-        // SAFETY: dup of an open descriptor.
-        let kept = unsafe { libc::dup(lock.file.as_raw_fd()) };
+        let kept = rustix::io::dup(&lock.file).unwrap();
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         drop(lock);
-        // SAFETY: nothing else uses the descriptor.
-        unsafe { libc::close(kept) };
+        drop(kept);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(NameLock::try_take(place.path(), "a").unwrap().is_some());

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use rustix::fs::{Advice, fadvise, syncfs};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::param::page_size;
 use serde::Serialize;
 
@@ -196,18 +197,14 @@ fn cachestat(file: &File) -> io::Result<u64> {
 fn mincore(file: &File, size_bytes: u64) -> io::Result<u64> {
     let length = usize::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
     // SAFETY: a fresh mapping that nothing reads through; it is unmapped below.
-    let mapping = unsafe {
-        libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
-    };
-    if mapping == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
+    let mapping = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, 0) }?;
     let mut pages = vec![0u8; size_bytes.div_ceil(page_size() as u64) as usize];
+    // By libc: rustix has no mincore.
     // SAFETY: the mapping is `length` bytes long, and the vector has a byte for each of its pages.
     let done = unsafe { libc::mincore(mapping, length, pages.as_mut_ptr()) };
     let answer = if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     // SAFETY: the mapping made above, not used after this.
-    unsafe { libc::munmap(mapping, length) };
+    let _ = unsafe { munmap(mapping, length) };
     answer.map(|()| pages.iter().filter(|page| *page & 1 == 1).count() as u64)
 }
 

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
+};
 use serde::{Deserialize, Serialize};
 
 /// A process that cannot be confused with a later one of the same pid.
@@ -86,11 +88,10 @@ pub fn end_with_parent(command: &mut Command) {
     // SAFETY: prctl and getppid are async-signal-safe.
     unsafe {
         command.pre_exec(move || {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
-                return Err(io::Error::last_os_error());
-            }
+            set_parent_process_death_signal(Some(Signal::KILL))?;
             // If the parent ended before prctl, no signal comes.
-            if u32::try_from(libc::getppid()) == Ok(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+            let is_child = getppid().is_some_and(|now| u32::try_from(now.as_raw_pid()) == Ok(parent));
+            if is_child { Ok(()) } else { Err(Errno::SRCH.into()) }
         });
     }
 }

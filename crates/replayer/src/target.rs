@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, StatxFlags, fstatfs, ioctl_blksszget, statx};
 use serde::{Deserialize, Serialize};
 use weir_content::{file_id, file_name};
 
@@ -173,30 +174,15 @@ const FUSE_MAGIC: i64 = 0x6573_5546;
 /// file system may silently answer an unaligned direct read from the page cache: hence the preferred block size is probed,
 /// not the smallest accepted one.
 fn direct_alignment(file: &File, kind: Kind) -> io::Result<Option<u64>> {
-    // SAFETY: an all-zero statx is a valid value; every field is an integer.
-    let mut stated: libc::statx = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open, the path is an empty C string as AT_EMPTY_PATH wants it, and
-    // `stated` is only written to.
-    let status = unsafe {
-        libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, &mut stated)
-    };
-    if status == 0 && stated.stx_mask & libc::STATX_DIOALIGN != 0 {
+    if let Ok(stated) = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
+        && stated.stx_mask & StatxFlags::DIOALIGN.bits() != 0
+    {
         return Ok((stated.stx_dio_offset_align > 0).then_some(u64::from(stated.stx_dio_offset_align)));
     }
     if kind == Kind::BlockDevice {
-        let mut sector_bytes: libc::c_int = 0;
-        // SAFETY: BLKSSZGET writes one int through the pointer.
-        if unsafe { libc::ioctl(file.as_raw_fd(), libc::BLKSSZGET as _, &mut sector_bytes) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        return Ok(u64::try_from(sector_bytes).ok());
+        return Ok(Some(u64::from(ioctl_blksszget(file)?)));
     }
-    // SAFETY: an all-zero statfs is a valid value; every field is an integer.
-    let mut system: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open and `system` is only written to.
-    if unsafe { libc::fstatfs(file.as_raw_fd(), &mut system) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let system = fstatfs(file)?;
     let magic = system.f_type as i64;
     let (alignment, from) = match magic {
         TMPFS_MAGIC => (1, 0),
@@ -210,8 +196,5 @@ fn direct_alignment(file: &File, kind: Kind) -> io::Result<Option<u64>> {
 fn direct_read_works(file: &File, from: u64, length: u64) -> bool {
     let mut buffer = Buffer::new(65_536);
     let data = &mut buffer.as_mut_slice()[..length as usize];
-    // SAFETY: `data` is writable for its length and aligned; the descriptor is open.
-    let read =
-        unsafe { libc::pread(file.as_raw_fd(), data.as_mut_ptr().cast(), data.len(), from as libc::off_t) };
-    read >= 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL)
+    !file.read_at(data, from).is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
 }

@@ -2,9 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// Bytes of a device, zero where nothing was written.
 pub(crate) enum Backing {
@@ -44,12 +46,7 @@ impl Backing {
         match self {
             Self::Memory(memory) => memory.discard(offset as usize, length as usize),
             Self::File(file) => {
-                let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-                // SAFETY: a system call on a descriptor that is open for the whole call.
-                let failed = unsafe {
-                    libc::fallocate(file.as_raw_fd(), mode, offset as libc::off_t, length as libc::off_t)
-                } != 0;
-                if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+                Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, length)?)
             }
         }
     }
@@ -69,17 +66,12 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     fn new(length: usize) -> io::Result<Self> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
-        let start = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, flags) }?;
         // With huge pages a random 4 KiB write would use 2 MiB. A refusal is harmless.
         // SAFETY: advice about the mapping just made.
-        unsafe { libc::madvise(start, length, libc::MADV_NOHUGEPAGE) };
+        let _ = unsafe { madvise(start, length, Advice::LinuxNoHugepage) };
         Ok(Self { start: start.cast(), length })
     }
 
@@ -112,11 +104,10 @@ impl Memory {
         self.zero(first, whole_first);
         self.zero(whole_end, end);
         // SAFETY: whole pages inside the mapping; private anonymous pages read as zero afterwards.
-        let failed = unsafe {
+        unsafe {
             let start = self.start.add(whole_first).cast();
-            libc::madvise(start, whole_end - whole_first, libc::MADV_DONTNEED)
-        } != 0;
-        if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+            Ok(madvise(start, whole_end - whole_first, Advice::LinuxDontNeed)?)
+        }
     }
 
     fn zero(&self, first: usize, end: usize) {
@@ -128,7 +119,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `new`, and no reference into it outlives `self`.
-        unsafe { libc::munmap(self.start.cast(), self.length) };
+        let _ = unsafe { munmap(self.start.cast(), self.length) };
     }
 }
 

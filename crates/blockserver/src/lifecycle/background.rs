@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::setsid;
+
 use crate::error::Error;
 use crate::spec::ServeSpec;
 use crate::state::{State, state_path};
@@ -36,10 +38,7 @@ pub fn serve_in_background(spec: &ServeSpec, state_dir: &Path, mut command: Comm
     command.stdin(Stdio::null()).stdout(log).stderr(second).current_dir("/");
     // SAFETY: setsid is safe between fork and exec.
     unsafe {
-        command.pre_exec(|| {
-            libc::setsid();
-            Ok(())
-        });
+        command.pre_exec(|| Ok(setsid().map(drop)?));
     }
     let mut child = command.spawn().map_err(Error::system("start the server's process"))?;
     wait_until_ready(spec, state_dir, &mut child).map_err(|message| {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+use rustix::process::configure_io_flusher_behavior;
 use weir_host::mounts::{self, UnmountFlags};
 use weir_host::process::Identity;
 
@@ -26,9 +27,6 @@ use crate::sockets::remove_socket;
 use crate::spec::ServeSpec;
 use crate::state::{BlockDevice, ClassDevice, State, state_path};
 use crate::wait::wait_until;
-
-/// From <linux/prctl.h>.
-const PR_SET_IO_FLUSHER: libc::c_int = 57;
 
 /// Serves a device until SIGTERM, SIGINT or SIGHUP, and then removes it.
 ///
@@ -116,8 +114,7 @@ fn run(
 ) -> Result<(), Error> {
     let engines = Arc::new(Engines::new(&state.spec)?);
     // While it serves, this process must not wait for memory that is freed by writing to its own device.
-    // SAFETY: an attribute of this process; refused without CAP_SYS_RESOURCE.
-    if unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } != 0 {
+    if configure_io_flusher_behavior(true).is_err() {
         eprintln!(
             "note: without CAP_SYS_RESOURCE the server cannot mark itself as an I/O flusher. Keep memory free"
         );

@@ -5,11 +5,15 @@ pub(crate) mod connections;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::UCred;
+use rustix::net::sockopt::socket_peercred;
 
 /// A socket that listens.
 pub(crate) enum Listening {
@@ -64,10 +68,9 @@ impl Listening {
     /// # Errors
     /// The kernel refuses to accept a waiting connection.
     pub fn accept(&self, limit: Option<Duration>) -> io::Result<Option<Stream>> {
-        let limit_ms = limit.map_or(-1, |limit| limit.as_micros().div_ceil(1000).min(60_000) as libc::c_int);
-        let mut entry = libc::pollfd { fd: self.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd.
-        unsafe { libc::poll(&mut entry, 1, limit_ms) };
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        // An interrupted wait is seen below: nobody waits there.
+        let _ = poll(&mut [PollFd::new(self, PollFlags::IN)], limit.as_ref());
         let stream = match self {
             Listening::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
             Listening::Tcp(listener) => listener.accept().map(|(stream, _)| Stream::Tcp(stream)),
@@ -96,11 +99,13 @@ impl Listening {
             Listening::Tcp(listener) => listener.local_addr().ok(),
         }
     }
+}
 
-    fn as_raw_fd(&self) -> RawFd {
+impl AsFd for Listening {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Listening::Unix(listener) => listener.as_raw_fd(),
-            Listening::Tcp(listener) => listener.as_raw_fd(),
+            Listening::Unix(listener) => listener.as_fd(),
+            Listening::Tcp(listener) => listener.as_fd(),
         }
     }
 }
@@ -153,21 +158,10 @@ impl Stream {
     /// Process at the other end; `None` for TCP.
     pub fn peer(&self) -> Option<Peer> {
         let Stream::Unix(stream) = self else { return None };
-        let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-        // SAFETY: `peer` is of the length that is told.
-        let failed = unsafe {
-            libc::getsockopt(
-                stream.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_PEERCRED,
-                std::ptr::from_mut(&mut peer).cast(),
-                &mut length,
-            )
-        } != 0;
         // Without credentials the other process is refused.
         let unknown = Peer { pid: 0, uid: u32::MAX };
-        Some(if failed { unknown } else { Peer { pid: peer.pid as u32, uid: peer.uid } })
+        let known = |peer: UCred| Peer { pid: peer.pid.as_raw_pid() as u32, uid: peer.uid.as_raw() };
+        Some(socket_peercred(stream).map_or(unknown, known))
     }
 }
 

@@ -4,8 +4,7 @@
 //! the journal, shared with the run; the kernel drops the lock when the last child has ended.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd as _;
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::{FdFlags, fcntl_setfd};
 use weir_host::process::{Identity, end_with_parent};
 
 use crate::Error;
@@ -45,10 +46,8 @@ pub(crate) fn hold(state: &Path) -> Result<(), Error> {
         .open(&path)
         .map_err(Error::io("cannot open", &path))?;
     serde_json::to_writer(&file, &Identity::own()).map_err(Error::failed)?;
-    // SAFETY: the descriptor is open; flock touches no memory.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0 {
-        return Err(Error::io("cannot lock", &path)(io::Error::last_os_error()));
-    }
+    flock(&file, FlockOperation::NonBlockingLockShared)
+        .map_err(|error| Error::io("cannot lock", &path)(error.into()))?;
     *LOCK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(file));
     Ok(())
 }
@@ -57,15 +56,10 @@ pub(crate) fn hold(state: &Path) -> Result<(), Error> {
 pub(crate) fn tie(command: &mut Command) {
     end_with_parent(command);
     let Some(lock) = LOCK.lock().unwrap_or_else(PoisonError::into_inner).clone() else { return };
-    // SAFETY: fcntl is async-signal-safe; the descriptor is open as long as the closure, which holds it.
+    // SAFETY: fcntl is async-signal-safe.
     unsafe {
-        command.pre_exec(move || {
-            // Close-on-exec is set by default, and cleared in the new process only.
-            if libc::fcntl(lock.as_raw_fd(), libc::F_SETFD, 0) == -1 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(())
-        });
+        // Close-on-exec is set by default, and cleared in the new process only.
+        command.pre_exec(move || Ok(fcntl_setfd(&*lock, FdFlags::empty())?));
     }
 }
 
@@ -109,8 +103,7 @@ fn wait_for(path: &Path, patience: Duration) -> Result<(), Error> {
     let file = File::open(path).map_err(Error::io("cannot open", path))?;
     let began = Instant::now();
     loop {
-        // SAFETY: the descriptor is open; flock touches no memory.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             return Ok(());
         }
         if began.elapsed() > patience {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, opcode, squeue};
+use rustix::fs::{FlockOperation, flock, ioctl_blksszget};
 use weir_simulator::Op;
 
 use super::buffer::Buffer;
@@ -19,8 +20,6 @@ use super::buffer::Buffer;
 const STOP: u64 = u64::MAX;
 /// From <linux/fs.h>: wait until the data are on the medium.
 const RWF_DSYNC: i32 = 2;
-/// From <linux/fs.h>.
-const BLKSSZGET: libc::c_ulong = 0x1268;
 /// Entries of the submission queue; each batch is submitted before the next.
 const SUBMISSIONS: u32 = 256;
 
@@ -117,8 +116,7 @@ pub(crate) fn open_target(path: &Path, need_bytes: u64) -> Result<(File, u32), S
             _ => format!("{text}: {error}"),
         })?;
     // Two servers of one file would corrupt each other's data.
-    // SAFETY: the descriptor is open.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(format!(
             "{text} is locked by another process, such as a block server. End that process, or name another target"
         ));
@@ -134,13 +132,9 @@ pub(crate) fn open_target(path: &Path, need_bytes: u64) -> Result<(File, u32), S
 }
 
 fn device_size(file: &File) -> io::Result<(u64, u32)> {
-    let mut block_bytes: libc::c_int = 0;
-    // SAFETY: the call writes an int.
-    if unsafe { libc::ioctl(file.as_raw_fd(), BLKSSZGET as _, &mut block_bytes) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let block_bytes = ioctl_blksszget(file)?;
     let size_bytes = io::Seek::seek(&mut &*file, io::SeekFrom::End(0))?;
-    Ok((size_bytes, block_bytes.max(512) as u32))
+    Ok((size_bytes, block_bytes.max(512)))
 }
 
 /// Size of a file, and its smallest direct I/O, found by probing.

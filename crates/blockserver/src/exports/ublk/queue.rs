@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use io_uring::types::Fd;
 use io_uring::{IoUring, opcode, squeue};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::abi::{self, Descriptor, QueueCommand};
 use crate::engine::scheduled::{Buffer, Caller, Export, Lent, Reply, Written};
@@ -32,13 +34,7 @@ struct Mailbox {
 
 impl Mailbox {
     fn new() -> io::Result<Self> {
-        // SAFETY: takes numbers only; returns a new descriptor or -1.
-        let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if bell < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let bell = unsafe { File::from_raw_fd(bell) };
+        let bell = File::from(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         Ok(Mailbox { answers: Mutex::default(), sleeps: AtomicBool::new(false), bell })
     }
 
@@ -79,12 +75,9 @@ impl Descriptors {
         let length = (usize::from(DEPTH) * size_of::<Descriptor>()).next_multiple_of(4096);
         // SAFETY: a new mapping at an address of the kernel's choice.
         let start = unsafe {
-            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, flags, file.as_raw_fd(), 0)
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+            let flags = MapFlags::SHARED | MapFlags::POPULATE;
+            mmap(std::ptr::null_mut(), length, ProtFlags::READ, flags, file, 0)
+        }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Descriptors { start, length })
     }
@@ -99,7 +92,7 @@ impl Descriptors {
 impl Drop for Descriptors {
     fn drop(&mut self) {
         // SAFETY: the mapping is of that length, and nothing points into it any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 
@@ -253,6 +246,8 @@ mod tests {
     use std::sync::atomic::AtomicI32;
     use std::thread;
 
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
     use super::*;
 
     #[test]
@@ -277,10 +272,8 @@ mod tests {
                 if answers.len() == ANSWERS as usize || !mailbox.may_sleep() {
                     continue;
                 }
-                let mut poll =
-                    libc::pollfd { fd: mailbox.bell.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-                // SAFETY: one valid pollfd.
-                if unsafe { libc::poll(&mut poll, 1, 10_000) } != 1 {
+                let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
+                if poll(&mut [PollFd::new(&mailbox.bell, PollFlags::IN)], Some(&limit)) != Ok(1) {
                     // Lets the other end.
                     taken.store(ANSWERS, Ordering::Release);
                 }
