@@ -10,6 +10,9 @@ use crate::request::{Devices, TraceRequest};
 /// Maximum length of a line.
 const LINE_BYTES: usize = 1 << 20;
 
+/// Unit of addresses and sizes in many formats.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
 /// A format of one request a line, or a part of one.
 pub(crate) trait LineFormat: Send {
     /// Parses a non-empty line without its end. `None`: a valid line that is no request.
@@ -142,7 +145,8 @@ impl<F: LineFormat> Reader for TextReader<F> {
 const DETECTED: usize = 16;
 
 /// Whether most of the first lines are requests of a format; a damaged trace is still detected.
-pub(crate) fn detect_lines(head: &[u8], mut format: impl LineFormat) -> bool {
+pub(crate) fn detect_lines<F: LineFormat + Default>(head: &[u8]) -> bool {
+    let mut format = F::default();
     let (mut requests, mut others) = (0, 0);
     for line in head_lines(head).take(DETECTED) {
         match format.parse(line, &mut Devices::default()) {
@@ -323,6 +327,12 @@ pub(crate) fn decimal_ns(field: &'static str, text: &[u8], unit_ns: u64) -> Resu
     let value = value.checked_mul(unit_ns).and_then(|value| value.checked_add(fraction)).ok_or_else(bad)?;
     let value = i64::try_from(value).map_err(|_| bad())?;
     Ok(if negative { -value } else { value })
+}
+
+/// Parses one line with a new parser of a format.
+#[cfg(test)]
+pub(crate) fn parse_line<F: LineFormat + Default>(line: &str) -> Result<Option<TraceRequest>, Bad> {
+    F::default().parse(line.as_bytes(), &mut Devices::default())
 }
 
 #[cfg(test)]

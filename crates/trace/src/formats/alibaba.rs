@@ -3,24 +3,14 @@
 //! `device_id,opcode,offset,length,timestamp`, no header: a number, `R` or `W`, bytes, bytes, us since 1970.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, TextReader, detect_lines, split, whole};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, split, whole};
 
 pub(super) const FORMAT: Format =
-    Format { name: "alibaba", about: "Alibaba cloud block storage; since 1970", detect, open };
+    Format::of_lines::<Alibaba>("alibaba", "Alibaba cloud block storage; since 1970");
 
-fn detect(head: &[u8]) -> bool {
-    detect_lines(head, Alibaba)
-}
-
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Alibaba, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct Alibaba;
 
 impl LineFormat for Alibaba {
@@ -56,22 +46,22 @@ impl LineFormat for Alibaba {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        Alibaba.parse(line.as_bytes(), &mut Devices::default())
-    }
+    use crate::text::parse_line;
 
     #[test]
     fn times_are_in_us() {
-        let request = parse("419,W,8792731648,16384,1577808144360767").unwrap().unwrap();
+        let request = parse_line::<Alibaba>("419,W,8792731648,16384,1577808144360767").unwrap().unwrap();
         assert_eq!((request.arrival_ns, request.op), (1_577_808_144_360_767_000, TraceOp::Write));
         assert_eq!((request.offset_bytes, request.size_bytes), (8_792_731_648, 16_384));
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert_eq!(parse("419,X,0,16384,1577808144360767").unwrap_err().field, "opcode");
-        assert_eq!(parse("419,R,0,16384,18446744073709551615").unwrap_err().field, "timestamp");
-        assert_eq!(parse("419,R,0").unwrap_err().field, "length");
+        assert_eq!(parse_line::<Alibaba>("419,X,0,16384,1577808144360767").unwrap_err().field, "opcode");
+        assert_eq!(
+            parse_line::<Alibaba>("419,R,0,16384,18446744073709551615").unwrap_err().field,
+            "timestamp"
+        );
+        assert_eq!(parse_line::<Alibaba>("419,R,0").unwrap_err().field, "length");
     }
 }

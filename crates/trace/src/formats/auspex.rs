@@ -7,26 +7,16 @@
 //! guessed from what was snooped. The device is the server, the object a file, the process the client.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, TextReader, decimal_ns, detect_lines, hexadecimal, whole, words};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, decimal_ns, hexadecimal, whole, words};
 
 pub(super) const FORMAT: Format =
-    Format { name: "auspex", about: "Auspex NFS traces of Berkeley; times as recorded", detect, open };
+    Format::of_lines::<Auspex>("auspex", "Auspex NFS traces of Berkeley; times as recorded");
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-fn detect(head: &[u8]) -> bool {
-    detect_lines(head, Auspex)
-}
-
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Auspex, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct Auspex;
 
 impl LineFormat for Auspex {
@@ -75,26 +65,23 @@ impl LineFormat for Auspex {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        Auspex.parse(line.as_bytes(), &mut Devices::default())
-    }
+    use crate::text::parse_line;
 
     #[test]
     fn blocks_carry_data_and_opens_do_not() {
         let line = "754521601.250001 Block READ FID: 00a1b2c3d4e5f607 OFF: 16384 SIZE: 8192 HOST: 17";
-        let request = parse(line).unwrap().unwrap();
+        let request = parse_line::<Auspex>(line).unwrap().unwrap();
         assert_eq!((request.arrival_ns, request.op), (754_521_601_250_001_000, TraceOp::Read));
         assert_eq!((request.object, request.pid), (Some(0x00a1_b2c3_d4e5_f607), Some(17)));
         assert_eq!((request.offset_bytes, request.size_bytes), (16_384, 8192));
-        let open = parse(&line.replace("Block READ", "Open WRITE")).unwrap().unwrap();
+        let open = parse_line::<Auspex>(&line.replace("Block READ", "Open WRITE")).unwrap().unwrap();
         assert_eq!((open.op, open.offset_bytes, open.size_bytes), (TraceOp::Other, 16_384, 0));
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         let line = "1.5 Dir WRITE FID: 0 OFF: 0 SIZE: 512 HOST: 1";
-        assert_eq!(parse(line).unwrap().unwrap().op, TraceOp::Write);
+        assert_eq!(parse_line::<Auspex>(line).unwrap().unwrap().op, TraceOp::Write);
         for (from, to, field) in [
             ("Dir", "Blob", "type"),
             ("WRITE", "write", "action"),
@@ -102,7 +89,7 @@ mod tests {
             ("512", "-1", "SIZE"),
             (" HOST: 1", "", "HOST"),
         ] {
-            assert_eq!(parse(&line.replace(from, to)).unwrap_err().field, field);
+            assert_eq!(parse_line::<Auspex>(&line.replace(from, to)).unwrap_err().field, field);
         }
     }
 }

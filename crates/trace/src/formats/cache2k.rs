@@ -3,24 +3,17 @@
 //! There are no times (all are 0), no sizes and no mark: the format is not detected.
 
 use super::format::Format;
-use super::options::Options;
-use crate::binary::{RecordFormat, RecordReader, u32_be};
+use crate::binary::{RecordFormat, u32_be};
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceRequest};
-use crate::{Error, Reader};
 
-pub(super) const FORMAT: Format = Format {
-    name: "cache2k",
-    about: "keys of objects in 4 bytes, big endian (cache2k, LIRS2); no times; not detected",
-    detect: |_| false,
-    open,
-};
+pub(super) const FORMAT: Format = Format::of_records::<Keys, 4>(
+    "cache2k",
+    "keys of objects in 4 bytes, big endian (cache2k, LIRS2); no times; not detected",
+    |_| false,
+);
 
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(RecordReader::new(input, Keys, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct Keys;
 
 impl RecordFormat<4> for Keys {

@@ -4,31 +4,24 @@
 //! blocks, hexadecimal. The lowest flag is set for a **read**.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
 use crate::text::{
-    LineFormat, TextReader, decimal_ns, detect_lines, head_lines, hexadecimal, times, whole, words,
+    LineFormat, SECTOR_BYTES, decimal_ns, detect_lines, head_lines, hexadecimal, times, whole, words,
 };
-use crate::{Error, Reader};
 
 pub(super) const FORMAT: Format =
-    Format { name: "disksim", about: "DiskSim ascii; since the start", detect, open };
+    Format { detect, ..Format::of_lines::<Disksim>("disksim", "DiskSim ascii; since the start") };
 
-const BLOCK_BYTES: u64 = 512;
 const READ: u64 = 1;
 
 /// MQSim's lines are as these, but for times in whole ns.
 fn detect(head: &[u8]) -> bool {
     let fraction = |line| words(line).next().is_some_and(|time| time.contains(&b'.'));
-    head_lines(head).take(2).any(fraction) && detect_lines(head, Disksim)
+    head_lines(head).take(2).any(fraction) && detect_lines::<Disksim>(head)
 }
 
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Disksim, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct Disksim;
 
 impl LineFormat for Disksim {
@@ -46,8 +39,8 @@ impl LineFormat for Disksim {
             arrival_ns,
             device: devices.number(device),
             op: if flags & READ == 0 { TraceOp::Write } else { TraceOp::Read },
-            offset_bytes: times("blkno", block, BLOCK_BYTES)?,
-            size_bytes: times("bcount", blocks, BLOCK_BYTES)?,
+            offset_bytes: times("blkno", block, SECTOR_BYTES)?,
+            size_bytes: times("bcount", blocks, SECTOR_BYTES)?,
             ..TraceRequest::default()
         }))
     }
@@ -56,24 +49,21 @@ impl LineFormat for Disksim {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        Disksim.parse(line.as_bytes(), &mut Devices::default())
-    }
+    use crate::text::parse_line;
 
     #[test]
     fn one_reads() {
-        let request = parse("17.829285\t20\t576560\t6\t1").unwrap().unwrap();
+        let request = parse_line::<Disksim>("17.829285\t20\t576560\t6\t1").unwrap().unwrap();
         assert_eq!((request.arrival_ns, request.op), (17_829_285, TraceOp::Read));
         assert_eq!((request.offset_bytes, request.size_bytes), (576_560 * 512, 3072));
         // Flags are hexadecimal: 1a has the lowest bit clear.
-        assert_eq!(parse("17.8 20 576560 6 1a").unwrap().unwrap().op, TraceOp::Write);
+        assert_eq!(parse_line::<Disksim>("17.8 20 576560 6 1a").unwrap().unwrap().op, TraceOp::Write);
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert_eq!(parse("17.8 20 576560 6 x").unwrap_err().field, "flags");
-        assert_eq!(parse("17.8 20 576560").unwrap_err().field, "bcount");
-        assert_eq!(parse("17.8 20 576560 6 1 1").unwrap_err().field, "the end of the line");
+        assert_eq!(parse_line::<Disksim>("17.8 20 576560 6 x").unwrap_err().field, "flags");
+        assert_eq!(parse_line::<Disksim>("17.8 20 576560").unwrap_err().field, "bcount");
+        assert_eq!(parse_line::<Disksim>("17.8 20 576560 6 1 1").unwrap_err().field, "the end of the line");
     }
 }

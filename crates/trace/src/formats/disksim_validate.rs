@@ -6,32 +6,18 @@
 //! Times count from the first request, and are exact to the ns although what is below is added up too.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, TextReader, decimal_ns, detect_lines, times, whole, words};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, SECTOR_BYTES, decimal_ns, times, whole, words};
 
-pub(super) const FORMAT: Format = Format {
-    name: "disksim-validate",
-    about: "DiskSim validation traces of real disks; since the first request",
-    detect,
-    open,
-};
+pub(super) const FORMAT: Format = Format::of_lines::<Validate>(
+    "disksim-validate",
+    "DiskSim validation traces of real disks; since the first request",
+);
 
-const BLOCK_BYTES: u64 = 512;
 /// Times are added up in units of 10^-15 s, as long as one gap is below 2.5 hours.
 const US_FS: u64 = 1_000_000_000;
 const NS_FS: i128 = 1_000_000;
-
-fn detect(head: &[u8]) -> bool {
-    detect_lines(head, Validate::default())
-}
-
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Validate::default(), options.skip_bad)))
-}
 
 #[derive(Default)]
 struct Validate {
@@ -62,8 +48,8 @@ impl LineFormat for Validate {
             response_ns: Some(service_fs / NS_FS as i64),
             device: devices.number(b"0"),
             op,
-            offset_bytes: times("blkno", block, BLOCK_BYTES)?,
-            size_bytes: times("bcount", blocks, BLOCK_BYTES)?,
+            offset_bytes: times("blkno", block, SECTOR_BYTES)?,
+            size_bytes: times("bcount", blocks, SECTOR_BYTES)?,
             ..TraceRequest::default()
         };
         self.next_fs += i128::from(service_fs) + i128::from(gap_fs);

@@ -5,32 +5,26 @@
 //! read by format `csv`.
 
 use super::format::Format;
-use super::options::Options;
 use super::scsi;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceRequest};
-use crate::text::{LineFormat, TextReader, decimal_ns, head_lines, hexadecimal, split, times, whole};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, SECTOR_BYTES, decimal_ns, head_lines, hexadecimal, split, times, whole};
 
 pub(super) const FORMAT: Format = Format {
-    name: "libcachesim-csv",
-    about: "libCacheSim's CSV of SCSI commands; since an origin of the recorder's, in whole seconds",
     detect,
-    open,
+    ..Format::of_lines::<LibcachesimCsv>(
+        "libcachesim-csv",
+        "libCacheSim's CSV of SCSI commands; since an origin of the recorder's, in whole seconds",
+    )
 };
 
 const HEADER: &[u8] = b"version,time,op,size,lbn";
-const BLOCK_BYTES: u64 = 512;
 
 fn detect(head: &[u8]) -> bool {
     head_lines(head).next() == Some(HEADER)
 }
 
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, LibcachesimCsv, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct LibcachesimCsv;
 
 impl LineFormat for LibcachesimCsv {
@@ -51,7 +45,7 @@ impl LineFormat for LibcachesimCsv {
             arrival_ns,
             device: devices.number(b"0"),
             op: scsi::op(code),
-            offset_bytes: times("lbn", block, BLOCK_BYTES)?,
+            offset_bytes: times("lbn", block, SECTOR_BYTES)?,
             size_bytes,
             ..TraceRequest::default()
         }))
@@ -62,23 +56,20 @@ impl LineFormat for LibcachesimCsv {
 mod tests {
     use super::*;
     use crate::TraceOp;
-
-    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        LibcachesimCsv.parse(line.as_bytes(), &mut Devices::default())
-    }
+    use crate::text::parse_line;
 
     #[test]
     fn operations_are_hexadecimal() {
-        let request = parse("1,33898,2a,512,42932745").unwrap().unwrap();
+        let request = parse_line::<LibcachesimCsv>("1,33898,2a,512,42932745").unwrap().unwrap();
         assert_eq!((request.arrival_ns, request.op), (33_898_000_000_000, TraceOp::Write));
         assert_eq!((request.offset_bytes, request.size_bytes), (42_932_745 * 512, 512));
-        assert_eq!(parse("1,33898,28,512,1").unwrap().unwrap().op, TraceOp::Read);
+        assert_eq!(parse_line::<LibcachesimCsv>("1,33898,28,512,1").unwrap().unwrap().op, TraceOp::Read);
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert_eq!(parse("1,33898,zz,512,42932745").unwrap_err().field, "op");
-        assert_eq!(parse("1,33898,12345,512,42932745").unwrap_err().field, "op");
-        assert_eq!(parse("1,33898,2a,512").unwrap_err().field, "lbn");
+        assert_eq!(parse_line::<LibcachesimCsv>("1,33898,zz,512,42932745").unwrap_err().field, "op");
+        assert_eq!(parse_line::<LibcachesimCsv>("1,33898,12345,512,42932745").unwrap_err().field, "op");
+        assert_eq!(parse_line::<LibcachesimCsv>("1,33898,2a,512").unwrap_err().field, "lbn");
     }
 }

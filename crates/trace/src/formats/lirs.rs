@@ -5,18 +5,16 @@
 //! sizes: name the format.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceRequest};
-use crate::text::{LineFormat, TextReader, head_lines, whole};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, head_lines, whole};
 
 pub(super) const FORMAT: Format = Format {
-    name: "lirs",
-    about: "block numbers, one a line (LIRS); no times; detected only by a line *",
     detect,
-    open,
+    ..Format::of_lines::<Lirs>(
+        "lirs",
+        "block numbers, one a line (LIRS); no times; detected only by a line *",
+    )
 };
 
 const BREAKPOINT: &[u8] = b"*";
@@ -26,10 +24,7 @@ fn detect(head: &[u8]) -> bool {
     head_lines(head).all(known) && head_lines(head).any(|line| line == BREAKPOINT)
 }
 
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Lirs, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct Lirs;
 
 impl LineFormat for Lirs {

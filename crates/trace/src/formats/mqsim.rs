@@ -4,25 +4,13 @@
 //! read and 0 for a write**.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, TextReader, detect_lines, times, whole, words};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, SECTOR_BYTES, times, whole, words};
 
-pub(super) const FORMAT: Format = Format { name: "mqsim", about: "MQSim; since the start", detect, open };
+pub(super) const FORMAT: Format = Format::of_lines::<Mqsim>("mqsim", "MQSim; since the start");
 
-const SECTOR_BYTES: u64 = 512;
-
-fn detect(head: &[u8]) -> bool {
-    detect_lines(head, Mqsim)
-}
-
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Mqsim, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct Mqsim;
 
 impl LineFormat for Mqsim {
@@ -56,21 +44,18 @@ impl LineFormat for Mqsim {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        Mqsim.parse(line.as_bytes(), &mut Devices::default())
-    }
+    use crate::text::parse_line;
 
     #[test]
     fn times_are_in_ns_and_zero_writes() {
-        let request = parse("938513000 4 264719034 16 0").unwrap().unwrap();
+        let request = parse_line::<Mqsim>("938513000 4 264719034 16 0").unwrap().unwrap();
         assert_eq!((request.arrival_ns, request.op), (938_513_000, TraceOp::Write));
         assert_eq!((request.offset_bytes, request.size_bytes), (264_719_034 * 512, 8192));
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert_eq!(parse("938513000 4 264719034 16 2").unwrap_err().field, "type");
-        assert_eq!(parse("938513000 4 264719034 16").unwrap_err().field, "type");
+        assert_eq!(parse_line::<Mqsim>("938513000 4 264719034 16 2").unwrap_err().field, "type");
+        assert_eq!(parse_line::<Mqsim>("938513000 4 264719034 16").unwrap_err().field, "type");
     }
 }

@@ -5,23 +5,12 @@
 //! files are called.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, TextReader, detect_lines, split, whole};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, split, whole};
 
 pub(super) const FORMAT: Format =
-    Format { name: "msr", about: "Microsoft Research Cambridge block traces; since 1970", detect, open };
-
-fn detect(head: &[u8]) -> bool {
-    detect_lines(head, Msr)
-}
-
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Msr, options.skip_bad)))
-}
+    Format::of_lines::<Msr>("msr", "Microsoft Research Cambridge block traces; since 1970");
 
 /// File time of the beginning of 1970.
 const UNIX_EPOCH_TICKS: i128 = 116_444_736_000_000_000;
@@ -33,6 +22,7 @@ pub(super) fn filetime_ns(field: &'static str, ticks: u64) -> Result<i64, Bad> {
         .map_err(|_| Bad::number(field, ticks, "a Windows file time of the years 1678 to 2262"))
 }
 
+#[derive(Default)]
 struct Msr;
 
 /// Longest device whose name is put together without an allocation.
@@ -84,10 +74,7 @@ impl LineFormat for Msr {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        Msr.parse(line.as_bytes(), &mut Devices::default())
-    }
+    use crate::text::parse_line;
 
     #[test]
     fn a_line_of_a_media_server() {
@@ -110,7 +97,7 @@ mod tests {
             ("128166372003061629,mds,1,Read,3154132992,4096", "ResponseTime"),
             ("128166372003061629,mds,1,Read,3154132992,4096,4,1", "the end of the line"),
         ] {
-            assert_eq!(parse(line).unwrap_err().field, field);
+            assert_eq!(parse_line::<Msr>(line).unwrap_err().field, field);
         }
     }
 }

@@ -5,25 +5,20 @@
 //! namespace (u16, here the device) stand before the last field.
 
 use super::format::Format;
-use super::options::Options;
-use crate::binary::{RecordFormat, RecordReader, u16_le, u32_le, u64_le};
+use crate::binary::{RecordFormat, u16_le, u32_le, u64_le};
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::{Error, Reader};
 
-pub(super) const FORMAT: Format = Format {
-    name: "oracle-general",
-    about: "libCacheSim oracleGeneral, requests for objects; since the start, in whole seconds",
-    detect: detect::<PLAIN_BYTES>,
-    open: open::<PLAIN_BYTES>,
-};
-pub(super) const FORMAT_OP: Format = Format {
-    name: "oracle-general-op",
-    about: "libCacheSim oracleGeneral with operations; since the start, in whole seconds",
-    detect: detect::<OP_BYTES>,
-    open: open::<OP_BYTES>,
-};
+pub(super) const FORMAT: Format = Format::of_records::<OracleGeneral, PLAIN_BYTES>(
+    "oracle-general",
+    "libCacheSim oracleGeneral, requests for objects; since the start, in whole seconds",
+    detect::<PLAIN_BYTES>,
+);
+pub(super) const FORMAT_OP: Format = Format::of_records::<OracleGeneral, OP_BYTES>(
+    "oracle-general-op",
+    "libCacheSim oracleGeneral with operations; since the start, in whole seconds",
+    detect::<OP_BYTES>,
+);
 
 const PLAIN_BYTES: usize = 24;
 const OP_BYTES: usize = 27;
@@ -49,10 +44,6 @@ fn detect<const N: usize>(head: &[u8]) -> bool {
     records > 0
 }
 
-fn open<const N: usize>(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(RecordReader::<_, N>::new(input, OracleGeneral, options.skip_bad)))
-}
-
 /// What a code says: those of key-value stores, then those of files and blocks.
 fn op(code: u8) -> Result<TraceOp, Bad> {
     Ok(match code {
@@ -68,6 +59,7 @@ fn op(code: u8) -> Result<TraceOp, Bad> {
     })
 }
 
+#[derive(Default)]
 struct OracleGeneral;
 
 impl<const N: usize> RecordFormat<N> for OracleGeneral {

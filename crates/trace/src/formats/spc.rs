@@ -4,30 +4,16 @@
 //! since the start with a fraction. Further fields are optional and are not used.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, TextReader, decimal_ns, detect_lines, split, times, whole};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, SECTOR_BYTES, decimal_ns, split, times, whole};
 
-pub(super) const FORMAT: Format = Format {
-    name: "spc",
-    about: "Storage Performance Council 1.0 (UMass Financial, WebSearch); seconds since the start",
-    detect,
-    open,
-};
+pub(super) const FORMAT: Format = Format::of_lines::<Spc>(
+    "spc",
+    "Storage Performance Council 1.0 (UMass Financial, WebSearch); seconds since the start",
+);
 
-const SECTOR_BYTES: u64 = 512;
-
-fn detect(head: &[u8]) -> bool {
-    detect_lines(head, Spc)
-}
-
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Spc, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct Spc;
 
 impl LineFormat for Spc {
@@ -59,22 +45,22 @@ impl LineFormat for Spc {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        Spc.parse(line.as_bytes(), &mut Devices::default())
-    }
+    use crate::text::parse_line;
 
     #[test]
     fn a_line_of_websearch() {
-        let request = parse("0,20941264,8192,W,0.551706,Alpha/NT").unwrap().unwrap();
+        let request = parse_line::<Spc>("0,20941264,8192,W,0.551706,Alpha/NT").unwrap().unwrap();
         assert_eq!((request.arrival_ns, request.op), (551_706_000, TraceOp::Write));
         assert_eq!((request.offset_bytes, request.size_bytes), (20_941_264 * 512, 8192));
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert_eq!(parse("0,1,8192,X,0.5").unwrap_err().to_string(), "opcode is \"X\", expected R or W");
-        assert_eq!(parse("0,1,8192").unwrap_err().field, "opcode");
-        assert_eq!(parse("0,36028797018963968,512,R,1").unwrap_err().field, "LBA");
+        assert_eq!(
+            parse_line::<Spc>("0,1,8192,X,0.5").unwrap_err().to_string(),
+            "opcode is \"X\", expected R or W"
+        );
+        assert_eq!(parse_line::<Spc>("0,1,8192").unwrap_err().field, "opcode");
+        assert_eq!(parse_line::<Spc>("0,36028797018963968,512,R,1").unwrap_err().field, "LBA");
     }
 }

@@ -5,15 +5,14 @@
 //! their times.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, TextReader, decimal_ns, head_lines, split, whole};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, decimal_ns, head_lines, split, whole};
 
-pub(super) const FORMAT: Format =
-    Format { name: "systor", about: "SYSTOR '17 virtual desktops (LUN files); since 1970", detect, open };
+pub(super) const FORMAT: Format = Format {
+    detect,
+    ..Format::of_lines::<Systor>("systor", "SYSTOR '17 virtual desktops (LUN files); since 1970")
+};
 
 const HEADER: &[u8] = b"Timestamp,Response,IOType,LUN,Offset,Size";
 const SECOND_NS: u64 = 1_000_000_000;
@@ -22,10 +21,7 @@ fn detect(head: &[u8]) -> bool {
     head_lines(head).next() == Some(HEADER)
 }
 
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Systor, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct Systor;
 
 impl LineFormat for Systor {
@@ -64,24 +60,23 @@ impl LineFormat for Systor {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        Systor.parse(line.as_bytes(), &mut Devices::default())
-    }
+    use crate::text::parse_line;
 
     #[test]
     fn a_line_with_a_response_and_one_without() {
-        let request = parse("1456095145.133076001,0.000806000,R,0,899056122368,131072").unwrap().unwrap();
+        let request = parse_line::<Systor>("1456095145.133076001,0.000806000,R,0,899056122368,131072")
+            .unwrap()
+            .unwrap();
         assert_eq!((request.arrival_ns, request.response_ns), (1_456_095_145_133_076_001, Some(806_000)));
         assert_eq!((request.op, request.size_bytes), (TraceOp::Read, 131_072));
-        let request = parse("1456095145.133076001,,W,3,512,131072").unwrap().unwrap();
+        let request = parse_line::<Systor>("1456095145.133076001,,W,3,512,131072").unwrap().unwrap();
         assert_eq!((request.response_ns, request.op, request.offset_bytes), (None, TraceOp::Write, 512));
     }
 
     #[test]
     fn the_header_is_no_request_and_what_is_wrong_is_named() {
-        assert_eq!(parse("Timestamp,Response,IOType,LUN,Offset,Size"), Ok(None));
-        assert_eq!(parse("1.0,0.1,,0,0,512").unwrap_err().field, "IOType");
-        assert_eq!(parse("1.0,0.1,R,0,0").unwrap_err().field, "Size");
+        assert_eq!(parse_line::<Systor>("Timestamp,Response,IOType,LUN,Offset,Size"), Ok(None));
+        assert_eq!(parse_line::<Systor>("1.0,0.1,,0,0,512").unwrap_err().field, "IOType");
+        assert_eq!(parse_line::<Systor>("1.0,0.1,R,0,0").unwrap_err().field, "Size");
     }
 }

@@ -4,30 +4,14 @@
 //! read and 1 for a write** (the reverse of DiskSim and MQSim), a number. Lines are not in the order of their times.
 
 use super::format::Format;
-use super::options::Options;
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, TextReader, detect_lines, split, times, whole};
-use crate::{Error, Reader};
+use crate::text::{LineFormat, SECTOR_BYTES, split, times, whole};
 
-pub(super) const FORMAT: Format = Format {
-    name: "tencent",
-    about: "Tencent cloud block storage; since 1970, in whole seconds",
-    detect,
-    open,
-};
+pub(super) const FORMAT: Format =
+    Format::of_lines::<Tencent>("tencent", "Tencent cloud block storage; since 1970, in whole seconds");
 
-const SECTOR_BYTES: u64 = 512;
-
-fn detect(head: &[u8]) -> bool {
-    detect_lines(head, Tencent)
-}
-
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(TextReader::new(input, Tencent, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct Tencent;
 
 impl LineFormat for Tencent {
@@ -63,23 +47,23 @@ impl LineFormat for Tencent {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(line: &str) -> Result<Option<TraceRequest>, Bad> {
-        Tencent.parse(line.as_bytes(), &mut Devices::default())
-    }
+    use crate::text::parse_line;
 
     #[test]
     fn one_writes() {
-        let request = parse("1538323200,4247200,128,1,1058").unwrap().unwrap();
+        let request = parse_line::<Tencent>("1538323200,4247200,128,1,1058").unwrap().unwrap();
         assert_eq!((request.arrival_ns, request.op), (1_538_323_200_000_000_000, TraceOp::Write));
         assert_eq!((request.offset_bytes, request.size_bytes), (4_247_200 * 512, 65_536));
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert_eq!(parse("1538323200,4247200,128,2,1058").unwrap_err().field, "iotype");
-        assert_eq!(parse("1538323200,36028797018963968,128,0,1").unwrap_err().field, "offset");
-        assert_eq!(parse("9223372037,0,128,0,1").unwrap_err().field, "timestamp");
-        assert_eq!(parse("1538323200,0,128,0").unwrap_err().field, "volume");
+        assert_eq!(parse_line::<Tencent>("1538323200,4247200,128,2,1058").unwrap_err().field, "iotype");
+        assert_eq!(
+            parse_line::<Tencent>("1538323200,36028797018963968,128,0,1").unwrap_err().field,
+            "offset"
+        );
+        assert_eq!(parse_line::<Tencent>("9223372037,0,128,0,1").unwrap_err().field, "timestamp");
+        assert_eq!(parse_line::<Tencent>("1538323200,0,128,0").unwrap_err().field, "volume");
     }
 }

@@ -5,19 +5,15 @@
 //! version and status (u8), file type (u8), region and server (u8). A device is a server, a process is a client.
 
 use super::format::Format;
-use super::options::Options;
-use crate::binary::{RecordFormat, RecordReader, u32_be};
+use crate::binary::{RecordFormat, u32_be};
 use crate::error::Bad;
-use crate::input::Input;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::{Error, Reader};
 
-pub(super) const FORMAT: Format = Format {
-    name: "worldcup",
-    about: "1998 World Cup web site, requests for objects; since 1970, in whole seconds",
+pub(super) const FORMAT: Format = Format::of_records::<WorldCup, RECORD_BYTES>(
+    "worldcup",
+    "1998 World Cup web site, requests for objects; since 1970, in whole seconds",
     detect,
-    open,
-};
+);
 
 const RECORD_BYTES: usize = 20;
 const DETECTED: usize = 32;
@@ -39,10 +35,7 @@ fn detect(head: &[u8]) -> bool {
         })
 }
 
-fn open(input: Input, options: &Options) -> Result<Box<dyn Reader>, Error> {
-    Ok(Box::new(RecordReader::new(input, WorldCup, options.skip_bad)))
-}
-
+#[derive(Default)]
 struct WorldCup;
 
 impl RecordFormat<RECORD_BYTES> for WorldCup {

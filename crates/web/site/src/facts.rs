@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::database::Connection;
-use crate::schema::{Kind, Table, column};
+use crate::schema::{Kind, Table, columns};
 
 /// Facts that determine the content of a site, by name.
 pub(crate) type Facts = [(String, String)];
@@ -10,7 +10,7 @@ pub(crate) type Facts = [(String, String)];
 /// Where the facts of a loaded site are kept.
 pub(crate) const FACTS: Table = Table {
     name: "weir_site",
-    columns: &[column("name", Kind::Text(40)), column("value", Kind::Text(200))],
+    columns: columns![name: Kind::Text(40), value: Kind::Text(200)],
     key: "name",
     ..Table::BARE
 };

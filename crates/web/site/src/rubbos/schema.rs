@@ -4,7 +4,7 @@
 //! that a repeated request does nothing twice. A submission that was accepted or rejected stays, with its state.
 
 use crate::schema::Kind::{Big, Int, Long, Serial, Text};
-use crate::schema::{Table, column, maybe};
+use crate::schema::{Table, columns};
 
 /// The tables, each after those that its foreign keys point at.
 pub const TABLES: &[Table] =
@@ -14,19 +14,11 @@ const CATEGORIES: Table = Table { name: "board_categories", ..Table::NAMED };
 
 const USERS: Table = Table {
     name: "board_users",
-    columns: &[
-        column("id", Serial),
-        column("firstname", Text(20)),
-        column("lastname", Text(20)),
-        column("nickname", Text(40)),
-        column("password", Text(40)),
-        column("email", Text(50)),
-        column("rating", Int),
-        column("rating_initial", Int),
+    columns: columns![
+        id: Serial, firstname: Text(20), lastname: Text(20), nickname: Text(40), password: Text(40),
+        email: Text(50), rating: Int, rating_initial: Int,
         // 1: an author, who decides on submissions.
-        column("access", Int),
-        column("creation_date", Big),
-        maybe("token", Text(64)),
+        access: Int, creation_date: Big; token: Text(64)
     ],
     unique: &["nickname", "token"],
     ..Table::BARE
@@ -34,16 +26,10 @@ const USERS: Table = Table {
 
 const SUBMISSIONS: Table = Table {
     name: "submissions",
-    columns: &[
-        column("id", Serial),
-        column("title", Text(100)),
-        column("body", Long),
-        column("date_s", Big),
-        column("writer", Big),
-        column("category", Int),
+    columns: columns![
+        id: Serial, title: Text(100), body: Long, date_s: Big, writer: Big, category: Int,
         // 0 waits, 1 accepted, 2 rejected.
-        column("state", Int),
-        maybe("token", Text(64)),
+        state: Int; token: Text(64)
     ],
     unique: &["token"],
     indexes: &["state, date_s"],
@@ -53,14 +39,8 @@ const SUBMISSIONS: Table = Table {
 
 const STORIES: Table = Table {
     name: "stories",
-    columns: &[
-        column("id", Serial),
-        column("title", Text(100)),
-        column("body", Long),
-        column("date_s", Big),
-        column("writer", Big),
-        column("category", Int),
-        maybe("submission", Big),
+    columns: columns![
+        id: Serial, title: Text(100), body: Long, date_s: Big, writer: Big, category: Int; submission: Big
     ],
     unique: &["submission"],
     indexes: &["date_s", "category, date_s"],
@@ -76,19 +56,11 @@ const OLD_STORIES: Table = Table { name: "old_stories", ..STORIES };
 
 const COMMENTS: Table = Table {
     name: "story_comments",
-    columns: &[
-        column("id", Serial),
-        column("writer", Big),
-        column("story", Big),
+    columns: columns![
+        id: Serial, writer: Big, story: Big,
         // The comment that it answers; 0: the story itself.
-        column("parent", Big),
-        column("childs", Int),
-        column("rating", Int),
-        column("rating_initial", Int),
-        column("date_s", Big),
-        column("subject", Text(100)),
-        column("comment", Long),
-        maybe("token", Text(64)),
+        parent: Big, childs: Int, rating: Int, rating_initial: Int, date_s: Big, subject: Text(100),
+        comment: Long; token: Text(64)
     ],
     unique: &["token"],
     indexes: &["story, parent", "writer"],
@@ -105,14 +77,8 @@ const OLD_COMMENTS: Table = Table {
 // The comment is one of two tables, which `old` tells apart, so that no foreign key can say it.
 const MODERATOR_LOG: Table = Table {
     name: "moderator_log",
-    columns: &[
-        column("id", Serial),
-        column("moderator", Big),
-        column("comment", Big),
-        column("old", Int),
-        column("rating", Int),
-        column("date_s", Big),
-        maybe("token", Text(64)),
+    columns: columns![
+        id: Serial, moderator: Big, comment: Big, old: Int, rating: Int, date_s: Big; token: Text(64)
     ],
     unique: &["token"],
     indexes: &["comment"],

@@ -4,7 +4,7 @@
 //! the browser's own mark, so that a repeated request does nothing twice.
 
 use crate::schema::Kind::{Big, Int, Long, Serial, Text};
-use crate::schema::{Table, column, maybe};
+use crate::schema::{Table, columns};
 
 /// The tables, each after those that its foreign keys point at.
 pub const TABLES: &[Table] = &[CATEGORIES, REGIONS, USERS, ITEMS, OLD_ITEMS, BIDS, COMMENTS, BUY_NOW];
@@ -14,18 +14,9 @@ const REGIONS: Table = Table { name: "regions", ..Table::NAMED };
 
 const USERS: Table = Table {
     name: "users",
-    columns: &[
-        column("id", Serial),
-        column("firstname", Text(20)),
-        column("lastname", Text(20)),
-        column("nickname", Text(40)),
-        column("password", Text(40)),
-        column("email", Text(50)),
-        column("rating", Int),
-        column("balance", Big),
-        column("creation_date", Big),
-        column("region", Int),
-        maybe("token", Text(64)),
+    columns: columns![
+        id: Serial, firstname: Text(20), lastname: Text(20), nickname: Text(40), password: Text(40),
+        email: Text(50), rating: Int, balance: Big, creation_date: Big, region: Int; token: Text(64)
     ],
     unique: &["nickname", "token"],
     indexes: &["region"],
@@ -35,22 +26,10 @@ const USERS: Table = Table {
 
 const ITEMS: Table = Table {
     name: "items",
-    columns: &[
-        column("id", Serial),
-        column("name", Text(100)),
-        column("description", Long),
-        column("initial_price", Big),
-        column("quantity", Int),
-        column("reserve_price", Big),
-        column("buy_now", Big),
-        column("nb_of_bids", Int),
-        column("max_bid", Big),
-        column("start_date", Big),
-        column("end_date", Big),
-        column("seller", Big),
-        column("category", Int),
-        column("quantity_initial", Int),
-        maybe("token", Text(64)),
+    columns: columns![
+        id: Serial, name: Text(100), description: Long, initial_price: Big, quantity: Int,
+        reserve_price: Big, buy_now: Big, nb_of_bids: Int, max_bid: Big, start_date: Big, end_date: Big,
+        seller: Big, category: Int, quantity_initial: Int; token: Text(64)
     ],
     unique: &["token"],
     indexes: &["seller", "category, end_date"],
@@ -62,15 +41,9 @@ const OLD_ITEMS: Table = Table { name: "old_items", ..ITEMS };
 
 const BIDS: Table = Table {
     name: "bids",
-    columns: &[
-        column("id", Serial),
-        column("user_id", Big),
-        column("item_id", Big),
-        column("qty", Int),
-        column("bid", Big),
-        column("max_bid", Big),
-        column("date_s", Big),
-        maybe("token", Text(64)),
+    columns: columns![
+        id: Serial, user_id: Big, item_id: Big, qty: Int, bid: Big, max_bid: Big, date_s: Big;
+        token: Text(64)
     ],
     unique: &["token"],
     indexes: &["item_id", "user_id"],
@@ -81,15 +54,9 @@ const BIDS: Table = Table {
 // A comment may be about an item that is sold or not yet: of two tables, so that no foreign key can say it.
 const COMMENTS: Table = Table {
     name: "comments",
-    columns: &[
-        column("id", Serial),
-        column("from_user_id", Big),
-        column("to_user_id", Big),
-        column("item_id", Big),
-        column("rating", Int),
-        column("date_s", Big),
-        column("comment", Long),
-        maybe("token", Text(64)),
+    columns: columns![
+        id: Serial, from_user_id: Big, to_user_id: Big, item_id: Big, rating: Int, date_s: Big,
+        comment: Long; token: Text(64)
     ],
     unique: &["token"],
     indexes: &["from_user_id", "to_user_id", "item_id"],
@@ -99,13 +66,8 @@ const COMMENTS: Table = Table {
 
 const BUY_NOW: Table = Table {
     name: "buy_now",
-    columns: &[
-        column("id", Serial),
-        column("buyer_id", Big),
-        column("item_id", Big),
-        column("qty", Int),
-        column("date_s", Big),
-        maybe("token", Text(64)),
+    columns: columns![
+        id: Serial, buyer_id: Big, item_id: Big, qty: Int, date_s: Big; token: Text(64)
     ],
     unique: &["token"],
     indexes: &["buyer_id", "item_id"],

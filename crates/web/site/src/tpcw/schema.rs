@@ -4,7 +4,7 @@
 //! from; `o_token` is the browser's own mark of an order, so that a repeated request makes no second one.
 
 use crate::schema::Kind::{Big, Int, Serial, Text};
-use crate::schema::{Table, column, maybe};
+use crate::schema::{Table, columns};
 
 /// The tables, each after those that its foreign keys point at.
 pub const TABLES: &[Table] = &[
@@ -22,12 +22,10 @@ pub const TABLES: &[Table] = &[
 
 const COUNTRY: Table = Table {
     name: "country",
-    columns: &[
-        column("co_id", Int),
-        column("co_name", Text(50)),
+    columns: columns![
+        co_id: Int, co_name: Text(50),
         // Units of the currency for a dollar, in millionths.
-        column("co_exchange", Big),
-        column("co_currency", Text(18)),
+        co_exchange: Big, co_currency: Text(18)
     ],
     key: "co_id",
     indexes: &["co_name"],
@@ -36,14 +34,9 @@ const COUNTRY: Table = Table {
 
 const ADDRESS: Table = Table {
     name: "address",
-    columns: &[
-        column("addr_id", Serial),
-        column("addr_street1", Text(40)),
-        column("addr_street2", Text(40)),
-        column("addr_city", Text(30)),
-        column("addr_state", Text(20)),
-        column("addr_zip", Text(10)),
-        column("addr_co_id", Int),
+    columns: columns![
+        addr_id: Serial, addr_street1: Text(40), addr_street2: Text(40), addr_city: Text(30),
+        addr_state: Text(20), addr_zip: Text(10), addr_co_id: Int
     ],
     key: "addr_id",
     indexes: &["addr_co_id", "addr_zip"],
@@ -53,25 +46,12 @@ const ADDRESS: Table = Table {
 
 const CUSTOMER: Table = Table {
     name: "customer",
-    columns: &[
-        column("c_id", Serial),
-        column("c_uname", Text(20)),
-        column("c_passwd", Text(20)),
-        column("c_fname", Text(17)),
-        column("c_lname", Text(17)),
-        column("c_addr_id", Big),
-        column("c_phone", Text(18)),
-        column("c_email", Text(50)),
-        column("c_since", Big),
-        column("c_last_visit", Big),
-        column("c_login", Big),
-        column("c_expiration", Big),
+    columns: columns![
+        c_id: Serial, c_uname: Text(20), c_passwd: Text(20), c_fname: Text(17), c_lname: Text(17),
+        c_addr_id: Big, c_phone: Text(18), c_email: Text(50), c_since: Big, c_last_visit: Big,
+        c_login: Big, c_expiration: Big,
         // Per cent.
-        column("c_discount", Int),
-        column("c_balance", Big),
-        column("c_ytd_pmt", Big),
-        column("c_birthdate", Big),
-        column("c_data", Text(500)),
+        c_discount: Int, c_balance: Big, c_ytd_pmt: Big, c_birthdate: Big, c_data: Text(500)
     ],
     key: "c_id",
     indexes: &["c_addr_id", "c_uname"],
@@ -81,13 +61,8 @@ const CUSTOMER: Table = Table {
 
 const AUTHOR: Table = Table {
     name: "author",
-    columns: &[
-        column("a_id", Int),
-        column("a_fname", Text(20)),
-        column("a_lname", Text(20)),
-        column("a_mname", Text(20)),
-        column("a_dob", Big),
-        column("a_bio", Text(500)),
+    columns: columns![
+        a_id: Int, a_fname: Text(20), a_lname: Text(20), a_mname: Text(20), a_dob: Big, a_bio: Text(500)
     ],
     key: "a_id",
     indexes: &["a_lname"],
@@ -96,31 +71,12 @@ const AUTHOR: Table = Table {
 
 const ITEM: Table = Table {
     name: "item",
-    columns: &[
-        column("i_id", Int),
-        column("i_title", Text(60)),
-        column("i_a_id", Int),
-        column("i_pub_date", Big),
-        column("i_publisher", Text(60)),
-        column("i_subject", Text(60)),
-        column("i_desc", Text(500)),
-        column("i_related1", Int),
-        column("i_related2", Int),
-        column("i_related3", Int),
-        column("i_related4", Int),
-        column("i_related5", Int),
-        column("i_thumbnail", Text(40)),
-        column("i_image", Text(40)),
-        column("i_srp", Big),
-        column("i_cost", Big),
-        column("i_avail", Big),
-        column("i_stock", Big),
-        column("i_isbn", Text(13)),
-        column("i_page", Int),
-        column("i_backing", Text(15)),
-        column("i_dimensions", Text(25)),
-        column("i_stock_initial", Big),
-        column("i_restocked", Big),
+    columns: columns![
+        i_id: Int, i_title: Text(60), i_a_id: Int, i_pub_date: Big, i_publisher: Text(60),
+        i_subject: Text(60), i_desc: Text(500), i_related1: Int, i_related2: Int, i_related3: Int,
+        i_related4: Int, i_related5: Int, i_thumbnail: Text(40), i_image: Text(40), i_srp: Big,
+        i_cost: Big, i_avail: Big, i_stock: Big, i_isbn: Text(13), i_page: Int, i_backing: Text(15),
+        i_dimensions: Text(25), i_stock_initial: Big, i_restocked: Big
     ],
     key: "i_id",
     indexes: &["i_a_id", "i_subject", "i_title"],
@@ -130,19 +86,10 @@ const ITEM: Table = Table {
 
 const ORDERS: Table = Table {
     name: "orders",
-    columns: &[
-        column("o_id", Serial),
-        column("o_c_id", Big),
-        column("o_date", Big),
-        column("o_sub_total", Big),
-        column("o_tax", Big),
-        column("o_total", Big),
-        column("o_ship_type", Text(10)),
-        column("o_ship_date", Big),
-        column("o_bill_addr_id", Big),
-        column("o_ship_addr_id", Big),
-        column("o_status", Text(16)),
-        maybe("o_token", Text(64)),
+    columns: columns![
+        o_id: Serial, o_c_id: Big, o_date: Big, o_sub_total: Big, o_tax: Big, o_total: Big,
+        o_ship_type: Text(10), o_ship_date: Big, o_bill_addr_id: Big, o_ship_addr_id: Big,
+        o_status: Text(16); o_token: Text(64)
     ],
     key: "o_id",
     unique: &["o_token"],
@@ -156,15 +103,10 @@ const ORDERS: Table = Table {
 
 const ORDER_LINE: Table = Table {
     name: "order_line",
-    columns: &[
-        column("ol_o_id", Big),
-        column("ol_id", Int),
-        column("ol_i_id", Int),
-        column("ol_qty", Int),
+    columns: columns![
+        ol_o_id: Big, ol_id: Int, ol_i_id: Int, ol_qty: Int,
         // What one costs in this order.
-        column("ol_cost", Big),
-        column("ol_discount", Int),
-        column("ol_comments", Text(110)),
+        ol_cost: Big, ol_discount: Int, ol_comments: Text(110)
     ],
     key: "ol_o_id, ol_id",
     indexes: &["ol_i_id", "ol_o_id"],
@@ -174,16 +116,9 @@ const ORDER_LINE: Table = Table {
 
 const CC_XACTS: Table = Table {
     name: "cc_xacts",
-    columns: &[
-        column("cx_o_id", Big),
-        column("cx_type", Text(10)),
-        column("cx_num", Text(20)),
-        column("cx_name", Text(31)),
-        column("cx_expire", Big),
-        column("cx_auth_id", Text(15)),
-        column("cx_xact_amt", Big),
-        column("cx_xact_date", Big),
-        column("cx_co_id", Int),
+    columns: columns![
+        cx_o_id: Big, cx_type: Text(10), cx_num: Text(20), cx_name: Text(31), cx_expire: Big,
+        cx_auth_id: Text(15), cx_xact_amt: Big, cx_xact_date: Big, cx_co_id: Int
     ],
     key: "cx_o_id",
     foreign: &[("cx_o_id", "orders", "o_id"), ("cx_co_id", "country", "co_id")],
@@ -192,24 +127,14 @@ const CC_XACTS: Table = Table {
 
 const SHOPPING_CART: Table = Table {
     name: "shopping_cart",
-    columns: &[
-        column("sc_id", Serial),
-        column("sc_time", Big),
-        column("sc_sub_total", Big),
-        column("sc_total", Big),
-    ],
+    columns: columns![sc_id: Serial, sc_time: Big, sc_sub_total: Big, sc_total: Big],
     key: "sc_id",
     ..Table::BARE
 };
 
 const SHOPPING_CART_LINE: Table = Table {
     name: "shopping_cart_line",
-    columns: &[
-        column("scl_sc_id", Big),
-        column("scl_i_id", Int),
-        column("scl_qty", Int),
-        column("scl_cost", Big),
-    ],
+    columns: columns![scl_sc_id: Big, scl_i_id: Int, scl_qty: Int, scl_cost: Big],
     key: "scl_sc_id, scl_i_id",
     indexes: &["scl_i_id"],
     foreign: &[("scl_sc_id", "shopping_cart", "sc_id"), ("scl_i_id", "item", "i_id")],
