@@ -10,11 +10,21 @@ const SECOND: i64 = 1_000_000_000;
 /// A second in which the World Cup was played.
 const PLAYED_S: i64 = 897_000_000;
 
+/// Requests of one device as records that depend on one another; detected.
+const RECORDS: Codec = Codec {
+    format: "",
+    options: &[],
+    keep: |all| all.to_vec(),
+    device: |_, _| "0".to_owned(),
+    encode: |_| Vec::new(),
+    covers: Covers::Other,
+    detected: true,
+};
+
 pub fn codecs() -> Vec<Codec> {
     vec![
         Codec {
             format: "srt",
-            options: &[],
             keep: |all| in_units(all, 1000).enumerate().map(|(place, r)| srt_keeps(place, r)).collect(),
             device: |place, device| {
                 if version(place) == 7 { format!("3:{device}") } else { device.to_string() }
@@ -23,12 +33,10 @@ pub fn codecs() -> Vec<Codec> {
                 let records = all.iter().enumerate().flat_map(|(place, r)| srt_record(place, r));
                 SRT_HEADER.bytes().chain(records).collect()
             },
-            covers: Covers::Other,
-            detected: true,
+            ..RECORDS
         },
         Codec {
             format: "blktrace",
-            options: &[],
             keep: |all| {
                 let kept = |r: TraceRequest| TraceRequest {
                     queueing_ns: Some(r.queueing_ns.unwrap_or(0)),
@@ -41,14 +49,11 @@ pub fn codecs() -> Vec<Codec> {
             },
             device: |_, device| format!("8:{device}"),
             encode: |all| all.iter().flat_map(blktrace_events).collect(),
-            covers: Covers::Other,
-            detected: true,
+            ..RECORDS
         },
         Codec {
             format: "vscsi1",
-            options: &[],
             keep: |all| in_units(all, 1000).map(block).collect(),
-            device: |_, _| "0".to_owned(),
             encode: |all| {
                 let record = |r: &TraceRequest| {
                     let mut bytes = Vec::with_capacity(32);
@@ -62,13 +67,11 @@ pub fn codecs() -> Vec<Codec> {
                 all.iter().flat_map(record).collect()
             },
             covers: Covers::Records(32),
-            detected: true,
+            ..RECORDS
         },
         Codec {
             format: "vscsi2",
-            options: &[],
             keep: |all| in_units(all, 1000).map(block).collect(),
-            device: |_, _| "0".to_owned(),
             encode: |all| {
                 let record = |r: &TraceRequest| {
                     let mut bytes = Vec::with_capacity(40);
@@ -83,26 +86,23 @@ pub fn codecs() -> Vec<Codec> {
                 all.iter().flat_map(record).collect()
             },
             covers: Covers::Records(40),
-            detected: true,
+            ..RECORDS
         },
         Codec {
             format: "oracle-general",
-            options: &[],
             keep: |all| {
                 let kept = |r: TraceRequest| TraceRequest { op: TraceOp::Read, ..keyed(r) };
                 in_units(all, SECOND).map(kept).collect()
             },
-            device: |_, _| "0".to_owned(),
             encode: |all| {
                 let record = |r: &TraceRequest| oracle(r, &[]);
                 all.iter().flat_map(record).collect()
             },
             covers: Covers::Records(24),
-            detected: true,
+            ..RECORDS
         },
         Codec {
             format: "oracle-general-op",
-            options: &[],
             keep: |all| in_units(all, SECOND).map(keyed).collect(),
             device: |_, device| format!("{device:05}"),
             encode: |all| {
@@ -113,11 +113,10 @@ pub fn codecs() -> Vec<Codec> {
                 all.iter().flat_map(record).collect()
             },
             covers: Covers::Records(27),
-            detected: true,
+            ..RECORDS
         },
         Codec {
             format: "worldcup",
-            options: &[],
             keep: |all| {
                 let kept = |r: TraceRequest| TraceRequest {
                     arrival_ns: r.arrival_ns + PLAYED_S * SECOND,
@@ -140,16 +139,15 @@ pub fn codecs() -> Vec<Codec> {
                 all.iter().flat_map(record).collect()
             },
             covers: Covers::Records(20),
-            detected: true,
+            ..RECORDS
         },
         Codec {
             format: "cache2k",
-            options: &[],
             keep: |all| in_units(all, 1).map(|r| object(&r)).collect(),
-            device: |_, _| "0".to_owned(),
             encode: |all| all.iter().flat_map(|r| (r.object.unwrap_or(0) as u32).to_be_bytes()).collect(),
             covers: Covers::Records(4),
             detected: false,
+            ..RECORDS
         },
     ]
 }

@@ -8,11 +8,21 @@ use super::{Codec, Covers, in_units};
 
 const SECOND: i64 = 1_000_000_000;
 
+/// Requests of blocks, one a line; detected.
+const LINES: Codec = Codec {
+    format: "",
+    options: &[],
+    keep: |all| in_units(all, 1).map(|r| timed(r, None)).collect(),
+    device: |_, device| device.to_string(),
+    encode: |_| Vec::new(),
+    covers: Covers::Lines,
+    detected: true,
+};
+
 pub fn codecs() -> Vec<Codec> {
     vec![
         Codec {
             format: "msr",
-            options: &[],
             keep: |all| in_units(all, 100).map(|r| timed(r, r.response_ns.or(Some(0)))).collect(),
             device: |_, device| format!("srv_{device}"),
             encode: |all| {
@@ -23,14 +33,11 @@ pub fn codecs() -> Vec<Codec> {
                     write!(text, "{ticks},srv,{device},{op},{},{},{response}", r.offset_bytes, r.size_bytes)
                 })
             },
-            covers: Covers::Lines,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "systor",
-            options: &[],
             keep: |all| in_units(all, 1).map(|r| timed(r, r.response_ns)).collect(),
-            device: |_, device| device.to_string(),
             encode: |all| {
                 lines("Timestamp,Response,IOType,LUN,Offset,Size\n", all, |text, r| {
                     write!(text, "{},", decimal(r.arrival_ns, SECOND))?;
@@ -41,13 +48,11 @@ pub fn codecs() -> Vec<Codec> {
                 })
             },
             covers: Covers::Other,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "tencent",
-            options: &[],
             keep: |all| in_units(all, SECOND).map(|r| timed(r, None)).collect(),
-            device: |_, device| device.to_string(),
             encode: |all| {
                 lines("", all, |text, r| {
                     let write = u8::from(r.op == TraceOp::Write);
@@ -55,42 +60,31 @@ pub fn codecs() -> Vec<Codec> {
                     write!(text, "{},{sector},{sectors},{write},{}", r.arrival_ns / SECOND, r.device)
                 })
             },
-            covers: Covers::Lines,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "alibaba",
-            options: &[],
             keep: |all| in_units(all, 1000).map(|r| timed(r, None)).collect(),
-            device: |_, device| device.to_string(),
             encode: |all| {
                 lines("", all, |text, r| {
                     let (op, us) = (letter(r), r.arrival_ns / 1000);
                     write!(text, "{},{op},{},{},{us}", r.device, r.offset_bytes, r.size_bytes)
                 })
             },
-            covers: Covers::Lines,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "spc",
-            options: &[],
-            keep: |all| in_units(all, 1).map(|r| timed(r, None)).collect(),
-            device: |_, device| device.to_string(),
             encode: |all| {
                 lines("", all, |text, r| {
                     let (op, time) = (letter(r), decimal(r.arrival_ns, SECOND));
                     write!(text, "{},{},{},{op},{time}", r.device, r.offset_bytes / 512, r.size_bytes)
                 })
             },
-            covers: Covers::Lines,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "disksim",
-            options: &[],
-            keep: |all| in_units(all, 1).map(|r| timed(r, None)).collect(),
-            device: |_, device| device.to_string(),
             encode: |all| {
                 lines("", all, |text, r| {
                     let time = decimal(r.arrival_ns, 1_000_000);
@@ -99,14 +93,10 @@ pub fn codecs() -> Vec<Codec> {
                     write!(text, "{time} {} {block} {blocks} {flags:x}", r.device)
                 })
             },
-            covers: Covers::Lines,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "mqsim",
-            options: &[],
-            keep: |all| in_units(all, 1).map(|r| timed(r, None)).collect(),
-            device: |_, device| device.to_string(),
             encode: |all| {
                 lines("", all, |text, r| {
                     let (sector, sectors) = (r.offset_bytes / 512, r.size_bytes / 512);
@@ -114,12 +104,10 @@ pub fn codecs() -> Vec<Codec> {
                     write!(text, "{} {} {sector} {sectors} {read}", r.arrival_ns, r.device)
                 })
             },
-            covers: Covers::Lines,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "disksim-validate",
-            options: &[],
             keep: |all| {
                 let mut at_ns = 0;
                 let follow = |r: TraceRequest| {
@@ -138,12 +126,10 @@ pub fn codecs() -> Vec<Codec> {
                     write!(text, "{} Miss {block}  {blocks} {service}  {gap}", letter(r))
                 })
             },
-            covers: Covers::Lines,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "iolog",
-            options: &[],
             keep: |all| in_units(all, 1000).map(|r| timed(r, None)).collect(),
             device: |_, device| format!("/dev/d{device}"),
             encode: |all| {
@@ -153,11 +139,10 @@ pub fn codecs() -> Vec<Codec> {
                 })
             },
             covers: Covers::Other,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "iolog",
-            options: &[],
             keep: |all| in_units(all, 1000).map(|r| timed(r, None)).collect(),
             device: |_, device| format!("/dev/d{device}"),
             encode: |all| {
@@ -171,11 +156,10 @@ pub fn codecs() -> Vec<Codec> {
                 })
             },
             covers: Covers::Other,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "libcachesim-csv",
-            options: &[],
             keep: |all| in_units(all, SECOND).map(|r| timed(r, None)).collect(),
             device: |_, _| "0".to_owned(),
             encode: |all| {
@@ -186,11 +170,10 @@ pub fn codecs() -> Vec<Codec> {
                 })
             },
             covers: Covers::Other,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "auspex",
-            options: &[],
             keep: |all| {
                 let kept = |r: TraceRequest| TraceRequest { object: r.object, pid: r.pid, ..timed(r, None) };
                 in_units(all, 1000).map(kept).collect()
@@ -205,12 +188,10 @@ pub fn codecs() -> Vec<Codec> {
                     write!(text, "{time} Block {op} FID: {file:016x} OFF: {offset} SIZE: {size} HOST: {host}")
                 })
             },
-            covers: Covers::Lines,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "nfsdump",
-            options: &[],
             keep: |all| {
                 let kept = |r: TraceRequest| TraceRequest {
                     object: Some(fnv(format!("{:016x}", r.object.unwrap_or(0)).as_bytes())),
@@ -240,16 +221,16 @@ pub fn codecs() -> Vec<Codec> {
                 })
             },
             covers: Covers::Other,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "lirs",
-            options: &[],
             keep: |all| in_units(all, 1).map(|r| object(&r)).collect(),
             device: |_, _| "0".to_owned(),
             encode: |all| lines("", all, |text, r| write!(text, "{}", r.object.unwrap_or(0))),
             covers: Covers::Other,
             detected: false,
+            ..LINES
         },
         Codec {
             format: "frames",
@@ -272,13 +253,11 @@ pub fn codecs() -> Vec<Codec> {
             },
             device: |_, _| "video".to_owned(),
             encode: |all| lines("", all, |text, r| write!(text, "{}", r.size_bytes)),
-            covers: Covers::Lines,
-            detected: true,
+            ..LINES
         },
         // Coding order: of every three frames, the last comes first.
         Codec {
             format: "frames",
-            options: &[],
             keep: |all| {
                 let mut frames = coded(all);
                 frames.sort_by_key(|frame| frame.object);
@@ -292,7 +271,7 @@ pub fn codecs() -> Vec<Codec> {
                 })
             },
             covers: Covers::Other,
-            detected: true,
+            ..LINES
         },
         Codec {
             format: "csv",
