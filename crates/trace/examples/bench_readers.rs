@@ -1,7 +1,7 @@
-//! How fast readers read: a million requests of every format, made here, out of memory, on one core.
+//! Speed of the readers: a million generated requests of each format, read from memory on one core.
 //!
 //! `make bench-traces`. The aims are 5 million records a second for formats of records, and 2 million lines a second for
-//! formats of lines; what is counted is a record or line of the file, so that a blktrace request counts as its three events.
+//! formats of lines; the unit is a record or line of the file: a blktrace request counts as three events.
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]

@@ -1,4 +1,5 @@
-//! Reads a trace and says how long it took: `count_requests FILE [FORMAT]`. For comparison with other readers.
+//! Reads a trace and prints the time that reading took: `count_requests FILE [FORMAT]`. For comparison with other
+//! readers.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,8 +1,7 @@
-//! The binary stream of blktrace(8) and of the ftrace `blk` tracer: one `struct blk_io_trace` of 48 bytes per event,
-//! each followed by as many bytes of payload as it says (`include/uapi/linux/blktrace_api.h`).
+//! The binary stream of blktrace(8) and of the ftrace `blk` tracer: one `struct blk_io_trace` of 48 bytes per event, each
+//! followed by its payload (`include/uapi/linux/blktrace_api.h`).
 //!
-//! Both byte orders are read; the host's own is written. Times are ns of whatever clock the recorder used, sectors
-//! are 512 bytes.
+//! Both byte orders are read; the host's own is written. Times are ns of the recorder's clock, sectors are 512 bytes.
 
 mod stream;
 #[cfg(test)]
@@ -19,7 +18,7 @@ pub const RECORD_BYTES: usize = 48;
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 
-/// What a record says happened: the low 16 bits of its action (`enum blktrace_act`).
+/// Event of a record: the low 16 bits of its action (`enum blktrace_act`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// `Q`: a bio arrived.
@@ -30,7 +29,7 @@ pub enum Event {
     FrontMerge,
     /// `G`: a request was made for a bio.
     GetRequest,
-    /// `R`: the driver gave a request back.
+    /// `R`: the driver returned a request (requeue).
     Requeue,
     /// `D`: a request was handed to the driver.
     Issue,
@@ -48,7 +47,7 @@ pub enum Event {
 
 /// Categories: the high 16 bits of an action (`enum blktrace_cat`).
 pub mod category {
-    /// Data come from the device.
+    /// Data are read from the device.
     pub const READ: u16 = 1;
     /// Data go to the device.
     pub const WRITE: u16 = 1 << 1;
@@ -80,9 +79,9 @@ pub mod category {
     pub const FUA: u16 = 1 << 15;
 }
 
-/// The bit of the low 16 that says that the payload begins with a cgroup's id.
+/// Bit of the low 16: the payload begins with a cgroup id.
 const CGROUP: u16 = 1 << 8;
-/// The notification that carries a process's name.
+/// Notification with the name of a process.
 const NOTE_PROCESS: u16 = 0;
 
 /// One event.
@@ -128,7 +127,7 @@ pub enum Error {
     Magic {
         /// Bytes before it.
         offset: u64,
-        /// What stands there, in the host's byte order.
+        /// The value at this position, in the host's byte order.
         found: u32,
     },
     /// The stream ends inside a record.
@@ -138,7 +137,7 @@ pub enum Error {
         offset: u64,
         /// Bytes that there are.
         have: usize,
-        /// Bytes that it says it has.
+        /// Length of the payload in bytes.
         need: usize,
     },
 }
@@ -177,13 +176,13 @@ impl Record {
         if self.action as u16 & CGROUP != 0 { self.payload.get(8..).unwrap_or(&[]) } else { &self.payload }
     }
 
-    /// Id of the cgroup that it is charged to, if the recorder was asked for it.
+    /// Id of the cgroup that is charged, if the recorder was set to record it.
     pub fn cgroup(&self) -> Option<u64> {
         let id = self.payload.first_chunk::<8>().filter(|_| self.action as u16 & CGROUP != 0)?;
         Some(u64::from_ne_bytes(*id))
     }
 
-    /// Leaves the cgroup's id out: blkparse before 1.3 and fio know no records with one.
+    /// Removes the cgroup id: blkparse before 1.3 and fio cannot read records with one.
     pub fn forget_cgroup(&mut self) {
         if self.cgroup().is_some() {
             self.payload = self.data().into();
@@ -198,7 +197,7 @@ impl Record {
             .then(|| bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// The name that a process notification gives to [`Record::pid`].
+    /// Name of [`Record::pid`] in a process notification.
     pub fn process_name(&self) -> Option<String> {
         if self.event() != Event::Notify(NOTE_PROCESS) {
             return None;

@@ -61,7 +61,7 @@ pub enum Get {
         /// The page.
         page: String,
     },
-    /// Someone has to be asked; the text says who.
+    /// The owner must be asked; the text has the contact.
     Request(String),
 }
 
@@ -95,7 +95,7 @@ impl Catalog {
         Self::from_document(&Document::from_text(Path::new("traces/catalog.yml"), BUILT_IN)?)
     }
 
-    /// A list of one's own, such as of a mirror.
+    /// Reads a catalog from a file, such as that of a mirror.
     ///
     /// # Errors
     /// The file cannot be read or has problems.

@@ -1,7 +1,7 @@
 //! Frame sizes of a video, in display order and the file's unit.
 //!
-//! All layouts of the trace format `frames` are read, compressed or not. Unit and frame rate may be
-//! missing from a file; the caller has to know them.
+//! All layouts of the trace format `frames` are read, compressed or not. Unit and frame rate may be missing from a file;
+//! then the caller must supply them.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ impl From<crate::Error> for Error {
 /// # Errors
 /// The file cannot be read, a line is no number, or there is none.
 pub fn read(path: &Path) -> Result<Vec<u64>, Error> {
-    // As bytes, sizes stay what they are; times are not looked at.
+    // Reading in bytes keeps the sizes unchanged; times are not used.
     let own_unit = FrameOptions {
         unit: Some(SizeUnit::Bytes),
         rate: Some(FrameRate { frames: 1000, seconds: 1 }),

@@ -64,7 +64,7 @@ impl Skipping {
         }
     }
 
-    /// Peculiarities that are no damage, such as records marked as suspect by the recorder, with their numbers.
+    /// Counts of peculiarities that are not damage, such as records that the recorder marked as suspect.
     pub fn noted(&self) -> &[(&'static str, u64)] {
         &self.noted
     }

@@ -197,7 +197,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Makes sure that there are no more.
+    /// Checks that no field follows.
     pub(crate) fn end(&mut self) -> Result<(), Bad> {
         match self.next() {
             None => Ok(()),
@@ -205,7 +205,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The next field, which must be there.
+    /// The next field; an error if there is none.
     pub(crate) fn need(&mut self, field: &'static str, expected: &'static str) -> Result<&'a [u8], Bad> {
         self.next().ok_or_else(|| Bad::text(field, b"", expected))
     }
@@ -234,12 +234,12 @@ impl<'a> Iterator for Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The next field, which must be there.
+    /// The next field; an error if there is none.
     pub(crate) fn need(&mut self, field: &'static str, expected: &'static str) -> Result<&'a [u8], Bad> {
         self.next().ok_or_else(|| Bad::text(field, b"", expected))
     }
 
-    /// Makes sure that there are no more.
+    /// Checks that no field follows.
     pub(crate) fn end(&mut self) -> Result<(), Bad> {
         match self.next() {
             None => Ok(()),

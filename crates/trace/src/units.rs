@@ -9,7 +9,7 @@ use crate::{TraceOp, TraceRequest};
 
 /// Maximum number of units of one request: 4 GiB in blocks of 4 KiB. Longer requests are cut and counted.
 const MOST_UNITS: u64 = 1 << 20;
-/// Units that may be looked at before any request has come: 1 GiB in blocks of 4 KiB.
+/// Units that may be examined before the first request: 1 GiB in blocks of 4 KiB.
 const FIRST_CREDIT: u64 = 1 << 18;
 /// Units that each request adds: 4 MiB in blocks of 4 KiB. A request of a block device has at most 1280 KiB by default
 /// (`max_sectors_kb` of Linux), and most have far less. So work and memory grow with the number of requests, whatever sizes a
@@ -59,7 +59,7 @@ pub struct Keys {
     volumes: HashMap<(u32, Option<u64>), u32, BuildHasherDefault<Folding>>,
     /// Blocks that do not fit a key: far beyond any device, or of too many volumes.
     far: HashMap<(u32, u64), u64, BuildHasherDefault<Folding>>,
-    /// Units that may still be looked at.
+    /// Units that may still be examined.
     credit: u64,
     cut: u64,
 }
@@ -88,13 +88,13 @@ impl Keys {
         }
     }
 
-    /// What is numbered.
+    /// Kind of the numbered units.
     pub fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// Requests of which only the first blocks were looked at: of a single one 2^20, of all together 2^18 and on average 2^10
-    /// for each request so far.
+    /// Requests of which only the first blocks were examined: 2^20 of one request; in total 2^18 plus on average 2^10 for
+    /// each request so far.
     pub fn cut(&self) -> u64 {
         self.cut
     }
@@ -233,7 +233,7 @@ mod tests {
         let units: u64 = (0..requests).map(|_| keys.span(&read(0, 0, u64::MAX)).unwrap().units).sum();
         assert_eq!(units, FIRST_CREDIT + requests * CREDIT_PER_REQUEST);
         assert_eq!(keys.cut(), requests);
-        // Those of ordinary size are never cut, whatever came before.
+        // Requests of ordinary size are never cut, whatever preceded them.
         assert_eq!(keys.span(&read(0, 0, 2 << 20)).unwrap().units, 512);
     }
 

@@ -44,7 +44,7 @@ fn what_is_shown_is_what_is_there() {
         let (whole, there) = (path.split(' ').next().unwrap(), path.split(' ').nth(1));
         let text = file(&format!("crates/trace/{whole}"));
         match there {
-            // A part of it, with an indentation of its own.
+            // A part of the file, with other indentation.
             Some(_) => {
                 let squeeze = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
                 assert!(squeeze(&text).contains(squeeze(rest).trim()), "{whole} has not:\n{rest}");

@@ -138,7 +138,7 @@ proptest! {
         }
     }
 
-    /// The bytes that go on are those of the blocks that a cache of its own misses.
+    /// The remaining bytes are those of the blocks that a separate cache misses.
     #[test]
     fn the_filter_agrees_with_its_cache(requests in ordered(), blocks in 1_u64..3000) {
         let requests: Vec<_> = requests

@@ -1,4 +1,4 @@
-//! Every format: what is written comes back, what is damaged is an error or is counted, and nothing panics.
+//! Every format: written requests are read back, damage is an error or counted, and nothing panics.
 
 use crate::common::{Codec, Covers, codecs};
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ fn account(codec: &Codec, bytes: &[u8]) {
     }
     let Ok(mut lenient) = codec.open(bytes.to_vec(), true) else { return };
     let read = match drain(&mut *lenient) {
-        // By chance, the bytes begin as those of a compressor.
+        // By chance, the bytes begin with the mark of a compressor.
         Err(weir_trace::Error::Io { .. }) => return,
         read => read.unwrap().len() as u64,
     };
@@ -121,7 +121,7 @@ fn compressed_traces_are_read_in_place() {
     for packed in [gz.finish().unwrap(), bz.finish().unwrap(), xz.finish().unwrap(), zst] {
         let read = drain(&mut *codec.open(packed.clone(), false).unwrap()).unwrap();
         assert_eq!(read.len(), requests.len());
-        // What is cut short is never passed over.
+        // A truncated end is never skipped silently.
         let cut = codec.open(packed[..packed.len() - 20].to_vec(), true);
         assert!(cut.and_then(|mut reader| drain(&mut *reader)).is_err());
     }

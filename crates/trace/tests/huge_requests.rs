@@ -12,7 +12,7 @@ const REQUESTS: u64 = 2_000;
 /// Coarse: it took minutes.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Requests of 2^63 bytes, each at an address of its own.
+/// Requests of 2^63 bytes, each at a different address.
 fn huge() -> impl Iterator<Item = TraceRequest> {
     (0..REQUESTS).map(|number| TraceRequest {
         arrival_ns: number as i64 * 1_000_000,
@@ -47,7 +47,7 @@ fn caches_of_every_policy_let_huge_requests_through_in_seconds() {
         for request in huge() {
             on.clear();
             cache.take(request, &Devices::default(), &mut on).unwrap();
-            // What was not looked at goes on.
+            // The unexamined part remains.
             assert!(on.iter().map(|part| part.size_bytes).sum::<u64>() > 1 << 62);
         }
         assert!(began.elapsed() < LONGEST, "{}: {:?}", policy.name(), began.elapsed());

@@ -13,7 +13,7 @@ struct Sample {
     requests: Vec<TraceRequest>,
 }
 
-/// Reads a file with options, or says why not. Where `format` is not among them, it has to be told from the content.
+/// Reads a file with options, or prints why it cannot. Without option `format`, the format is detected from the content.
 fn sample(file: &str, options: &[(&str, &str)]) -> Option<Sample> {
     let Some(folder) = std::env::var_os("WEIR_TRACES") else {
         eprintln!("skipped: WEIR_TRACES does not name a folder with {file}");
@@ -142,7 +142,7 @@ fn videos() {
     let at_30 = [("rate_hz", "30")];
     video("mpeg/asu/silenceOfTheLambs_terse", &at_30, 30.0, (53_997, "7431", "1.133", 82_228, "217.70"));
     video("mpeg/asu/starWars4_terse", &at_30, 30.0, (53_997, "6784", "1.054", 52_977, "198.75"));
-    // Says its times itself.
+    // The file has times.
     video("mpeg/asu/terminator2_verbose", &[], 30.0, (17_998, "119212", "0.441", 405_006, "3492.55"));
 }
 
@@ -153,7 +153,7 @@ fn virtual_disks_of_cloudphysics() {
     printed(vscsi.span_s(), "7200");
     printed(100.0 * vscsi.share_of_reads(), "41");
     printed(vscsi.moments(|r| r.size_bytes as f64).0, "36936");
-    // The same requests, as objects: an object is the first block, and keeps the size that it was first asked for with.
+    // The same requests, as objects: an object is the first block, and keeps the size of its first request.
     let Some(oracle) = sample("libcachesim/cloudPhysicsIO.oracleGeneral.bin", &[]) else { return };
     assert_eq!((oracle.format, oracle.requests.len()), ("oracle-general", 113_872));
     let mut sizes = HashMap::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Error, RECORD_BYTES, Record, VERSION};
 
-/// Bytes asked of the source at once.
+/// Bytes requested from the source in one read.
 const READ_BYTES: usize = 1 << 18;
 
 /// Reads the records of a stream.

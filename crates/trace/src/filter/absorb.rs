@@ -23,12 +23,12 @@ pub struct Absorb {
     accesses: u64,
     hits: u64,
     partly: u64,
-    /// Of the request at hand: first and last byte, plus one, of what was missed.
+    /// First byte and end of the missed part of the current request.
     runs: Vec<(u64, u64)>,
 }
 
 impl Absorb {
-    /// An empty cache. Units are blocks, or objects of the size that requests give.
+    /// An empty cache. Units are blocks, or objects with the sizes of their requests.
     pub fn new(policy: Policy, capacity_bytes: u64, unit: Unit, writes: Writes) -> Self {
         let capacity = match unit {
             Unit::Block { bytes } => capacity_bytes / bytes.max(1),
@@ -45,7 +45,7 @@ impl Absorb {
         }
     }
 
-    /// Asks for every block, and gives the runs of those that were missed, as parts of the request.
+    /// Looks up every block, and returns the runs of missed blocks as parts of the request.
     fn missed(&mut self, request: &TraceRequest, span: Span, bytes: u64, on: &mut Vec<TraceRequest>) {
         let (begin, end) = (request.offset_bytes, request.offset_bytes.saturating_add(request.size_bytes));
         let first_block = begin / bytes;
@@ -64,7 +64,7 @@ impl Absorb {
                 (_, true) => self.runs.extend(run.take()),
             }
         }
-        // What is beyond the units that are looked at goes on with the last run, or alone.
+        // The part beyond the examined units joins the last run, or is a run of its own.
         let looked_at = first_block.saturating_add(span.units).saturating_mul(bytes).min(end);
         if looked_at < end {
             match &mut run {

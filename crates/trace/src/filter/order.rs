@@ -57,11 +57,11 @@ impl Reader for SinceFirst {
     }
 }
 
-/// Looks at the first requests of a trace before they are read.
+/// Reads the first requests of a trace ahead.
 pub struct Peeked {
     first: std::vec::IntoIter<TraceRequest>,
     inner: Box<dyn Reader>,
-    /// An error that came while looking ahead, and is still to be given.
+    /// Error of reading ahead, not yet returned.
     error: Option<Error>,
 }
 

@@ -131,12 +131,12 @@ impl Step for ScaleTime {
 
 /// Scales addresses by a factor, or to fit a size.
 ///
-/// Sizes stay. A request that continued the one before on its device continues it afterwards, so that runs stay runs;
-/// any other begins at its offset times the factor, rounded down to 512 bytes.
+/// Sizes are unchanged. A request that continued the previous one on its device continues it after scaling: sequential
+/// runs remain. Any other begins at its offset times the factor, rounded down to 512 bytes.
 #[derive(Debug)]
 pub struct ScaleAddress {
     factor: Option<Ratio>,
-    /// No request ends after it, if given.
+    /// Maximum end of a request, if set.
     end_bytes: Option<u64>,
     /// By device and file: where the last request ended, before and after.
     ends: HashMap<(u32, Option<u64>), (u64, u64)>,
@@ -151,8 +151,8 @@ impl ScaleAddress {
         ScaleAddress { factor: Some(factor), end_bytes: None, ends: HashMap::new(), shortened: 0 }
     }
 
-    /// Fits requests that end at `extent_bytes` at most into `to_bytes`: offsets are multiplied by their ratio where
-    /// there is too little room, and stay as they are where there is enough.
+    /// Fits requests that end at `extent_bytes` at most into `to_bytes`: offsets are multiplied by the ratio of the two
+    /// if `to_bytes` is smaller, else unchanged.
     pub fn fit(extent_bytes: u64, to_bytes: u64) -> Self {
         let factor = if extent_bytes > to_bytes { Ratio::new(to_bytes, extent_bytes) } else { None };
         ScaleAddress { factor, end_bytes: Some(to_bytes), ends: HashMap::new(), shortened: 0 }

@@ -1,10 +1,10 @@
-//! Auspex: a week of NFS in Berkeley in 1993, snooped by Mather (tracehost.cs.berkeley.edu/auspex.html).
+//! Auspex: a week of NFS in Berkeley in 1993, captured by Mather (tracehost.cs.berkeley.edu/auspex.html).
 //!
 //! `TIME TYPE ACTION FID: FILE OFF: OFFSET SIZE: BYTES HOST: CLIENT`: seconds with a fraction; `Attr`, `Block`, `Dir`,
 //! `Delete`, `Open` or `Close`; `READ` or `WRITE`; 16 hexadecimal digits; bytes within the file; bytes; the client's
-//! number. Only a `Block` or a `Dir` carries data: it reads or writes, all else is [`TraceOp::Other`] of no bytes, so that
-//! the offset of an `Open` or `Close`, which is about the size of the file, stays an offset. Opens and closes were
-//! guessed from what was snooped. The device is the server, the object a file, the process the client.
+//! number. Only `Block` and `Dir` carry data and are reads or writes. All others are [`TraceOp::Other`] without bytes;
+//! the offset of an `Open` or `Close` (about the size of the file) is kept as an offset. The recorder inferred opens and
+//! closes from the captured packets. The device is the server, the object a file, the process the client.
 
 use super::format::Format;
 use crate::error::Bad;

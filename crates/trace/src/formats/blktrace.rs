@@ -1,9 +1,10 @@
 //! Requests of blktrace's binary stream. The layout of its records is in [`crate::blktrace`].
 //!
 //! A request is issued to the driver (`D`) and completed (`C`) at a device and sector. Its arrival is the queueing of its
-//! first bio (`Q`), if recorded. Merges and splits are followed: a merged bio is no request of its own. Requests come in the order in which they were issued. One whose completion is not recorded has no
-//! response time, and is noted; so is a completion without an issue. A device is `MAJOR:MINOR`, times are of the
-//! recorder's clock (blktrace's own count from its start).
+//! first bio (`Q`), if recorded. Merges and splits are followed: a merged bio is not a request. Requests are returned in
+//! the order of issue. A request without a recorded completion has no response time and is counted; a completion without
+//! an issue is counted too. A device is `MAJOR:MINOR`, times are of the recorder's clock (blktrace's own count from its
+//! start).
 //!
 //! blktrace writes a file for every CPU, `NAME.blktrace.CPU`. Given `NAME`, all are read as one, by time.
 
@@ -94,7 +95,7 @@ impl Requests {
         let end = (record.device, record.sector.saturating_add(u64::from(record.bytes) / SECTOR_BYTES));
         match record.event() {
             Event::Queue => self.queued.add(place, time_ns(record), record.pid),
-            // The merged bio stands in front of a request, which now begins with it but arrived before it.
+            // Front merge: the request now begins with the bio, but arrived before it.
             Event::FrontMerge => {
                 if let Some((since_ns, pid)) = self.queued.take(end) {
                     self.queued.add(place, since_ns, pid);
@@ -158,7 +159,7 @@ impl Requests {
     }
 }
 
-/// A clock that runs for more than 292 years stands still.
+/// Times saturate after 292 years.
 fn time_ns(record: &Record) -> i64 {
     i64::try_from(record.time_ns).unwrap_or(i64::MAX)
 }
@@ -191,12 +192,11 @@ impl Reader for Requests {
     }
 }
 
-/// Bios that have been queued and not been issued: since when, and by whom. The oldest are forgotten if there are more
-/// than can be under way.
+/// Queued bios that were not issued yet: time and process. The oldest are dropped above the limit of pending bios.
 #[derive(Default)]
 struct Queued {
     bios: Table<Place, (i64, u32, u64)>,
-    /// In the order of their queueing, with a number that tells a place's bios apart.
+    /// In the order of queueing, with a number that distinguishes bios of one position.
     order: VecDeque<(Place, u64)>,
     added: u64,
 }

@@ -40,7 +40,7 @@ struct Table {
     object: Option<usize>,
     /// Whether the next line names the columns.
     at_header: bool,
-    /// Where the cells of the line stand in it.
+    /// Positions of the cells within the line.
     cells: Vec<(usize, usize)>,
 }
 
@@ -122,7 +122,7 @@ impl Table {
     }
 }
 
-/// Finds where the cells of a line stand, without the quotes around them.
+/// Finds the positions of a line's cells, without their quotes.
 fn cut(delimiter: Delimiter, line: &[u8], cells: &mut Vec<(usize, usize)>) {
     cells.clear();
     let mut add = |cell: &[u8]| {

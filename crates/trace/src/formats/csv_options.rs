@@ -7,9 +7,9 @@ use std::str::FromStr;
 pub struct CsvOptions {
     /// Between cells.
     pub delimiter: Delimiter,
-    /// Whether the first line names the columns; if not said, it does where a column is given by name.
+    /// Whether the first line names the columns. Default: true if an option names a column.
     pub header: Option<bool>,
-    /// Arrival; has to be said.
+    /// Arrival; required.
     pub time: Option<Column>,
     /// What times count.
     pub time_unit: TimeUnit,
@@ -17,7 +17,7 @@ pub struct CsvOptions {
     pub response: Option<Column>,
     /// Operation; all requests read if absent.
     pub op: Option<Column>,
-    /// What the operation of a read says; all others write. If absent, the usual words are understood.
+    /// Value of the operation of a read; any other value is a write. Without it, the usual words are recognised.
     pub reads: Option<String>,
     /// Offset.
     pub offset: Option<Column>,

@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format =
 
 const READ: u64 = 1;
 
-/// MQSim's lines are as these, but for times in whole ns.
+/// MQSim's lines are the same except for times in whole ns.
 fn detect(head: &[u8]) -> bool {
     let fraction = |line| words(line).next().is_some_and(|time| time.contains(&b'.'));
     head_lines(head).take(2).any(fraction) && detect_lines::<Disksim>(head)

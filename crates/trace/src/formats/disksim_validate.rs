@@ -1,9 +1,9 @@
 //! The validation traces of DiskSim: requests measured on real SCSI disks, one at a time.
 //!
-//! `R|W action blkno bcount service gap` between white space: what the disk's cache did (such as `Hit`, `Miss`), 512-byte
-//! block, blocks, us with a fraction, us with a fraction. DiskSim issues the next request a gap after the **completion**
-//! of this one (its iodriver asks for it then), although the field is called an interarrival time; so does this reader.
-//! Times count from the first request, and are exact to the ns although what is below is added up too.
+//! `R|W action blkno bcount service gap` between white space: action of the disk's cache (such as `Hit`, `Miss`),
+//! 512-byte block, blocks, us with a fraction, us with a fraction. DiskSim's iodriver issues the next request a gap after
+//! the **completion** of this one, although the field is called an interarrival time; so does this reader. Times count
+//! from the first request. Fractions of ns are summed, and each time is rounded down to ns.
 
 use super::format::Format;
 use crate::error::Bad;

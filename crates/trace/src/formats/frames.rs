@@ -1,17 +1,17 @@
 //! Frame sizes of videos: the common denominator of published MPEG and motion-JPEG traces.
 //!
-//! Three layouts, told by the first line that is neither empty nor begins with `#`:
+//! Three layouts, detected from the first line that is neither empty nor begins with `#`:
 //!
-//! * one whole number a line, in display order, in **bits** (Rose, Wuerzburg 1995) or **bytes** (Garrett and Willinger 1994;
-//!   the terse MPEG-4 files of Fitzek and Reisslein, TU Berlin 2001), at 24 or 25 frames a second: nothing in the file says
-//!   which, so [`FrameOptions::unit`] and [`FrameOptions::rate`] have to be given;
+//! * one whole number a line, in display order, in **bits** (Rose, Wuerzburg 1995) or **bytes** (Garrett and Willinger
+//!   1994; the terse MPEG-4 files of Fitzek and Reisslein, TU Berlin 2001), at 24 or 25 frames a second: the file does
+//!   not state which: [`FrameOptions::unit`] and [`FrameOptions::rate`] are required;
 //! * `size psnr`, in display order, bits: the terse files of Arizona State University (Seeling and Reisslein 2012); the
-//!   rate has to be given;
+//!   rate is required;
 //! * `number time type size psnr...`, in **coding** order, with the display time in ms and bits: the verbose files of the
-//!   same. Rows are put into display order, unless coding order is asked for.
+//!   same. Rows are sorted into display order unless coding order is selected.
 //!
-//! A frame arrives at its time of display, since the start; in coding order, at its place over the rate. Its offset is the sum
-//! of the sizes before it in the file; its object is its number. Bits that fill no byte count as one.
+//! A frame arrives at its time of display, since the start; in coding order, at its position divided by the rate. Its
+//! offset is the sum of the sizes before it in the file; its object is its number. Sizes in bits are rounded up to bytes.
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +39,7 @@ const REORDERED: usize = 64;
 const DETECTED: usize = 16;
 const ROW: &str = "a whole number, the size of a frame";
 
-/// What the first row tells.
+/// Layout, as detected from the first row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
     Plain,
@@ -81,7 +81,7 @@ fn detect(head: &[u8]) -> bool {
 /// A row of a file.
 struct Row {
     number: u64,
-    /// Display time, if the row says it.
+    /// Display time, if the row has one.
     time_ns: Option<i64>,
     /// In the file's unit.
     size: u64,
@@ -97,7 +97,7 @@ pub(crate) struct FrameReader {
     /// Rows read so far, and the sum of their sizes.
     row: u64,
     offset_bytes: u64,
-    /// Frames read before those that are shown before them.
+    /// Frames that were read before earlier frames in display order.
     early: BTreeMap<u64, TraceRequest>,
     /// The frame to be shown next.
     next: u64,
@@ -114,7 +114,7 @@ impl FrameReader {
     pub(crate) fn new(input: Input, options: &FrameOptions, skip_bad: bool) -> Result<Self, Error> {
         let incomplete =
             |what: &str| Error::Incomplete { path: input.path().to_owned(), what: what.to_owned() };
-        // Of a file without rows, nothing has to be asked.
+        // A file without rows needs no options.
         let layout = rows(input.available()).find_map(Layout::of).unwrap_or(Layout::Verbose);
         let unit = match (options.unit, layout) {
             (Some(unit), _) => unit,

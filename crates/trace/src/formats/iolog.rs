@@ -1,9 +1,9 @@
 //! fio's I/O log (`write_iolog`, `read_iolog`), versions 2 and 3.
 //!
-//! The first line says `fio version N iolog`. Version 2: `FILE add|open|close`, `FILE read|write|trim|sync|datasync
-//! OFFSET LENGTH` in bytes, and `FILE wait US`: the time to the next request, since the last wait; fio drops waits below
-//! 100 us. Version 3 (fio 3.31 and later) has no waits but puts before every line the time since the start, in us (the
-//! manual gives no unit; fio 3.33 writes and reads us).
+//! The first line is `fio version N iolog`. Version 2: `FILE add|open|close`, `FILE read|write|trim|sync|datasync OFFSET
+//! LENGTH` in bytes, and `FILE wait US`: the time to the next request, since the last wait; fio drops waits below 100 us.
+//! Version 3 (fio 3.31 and later) has no waits; each line begins with the time since the start, in us (the manual states
+//! no unit; fio 3.33 writes and reads us).
 
 use super::format::Format;
 use super::options::Options;
@@ -22,7 +22,7 @@ fn detect(head: &[u8]) -> bool {
     head_lines(head).next().is_some_and(|line| version(line).is_some())
 }
 
-/// What a first line says.
+/// Version in a first line.
 fn version(line: &[u8]) -> Option<u8> {
     match line {
         b"fio version 2 iolog" => Some(2),

@@ -1,8 +1,8 @@
 //! CSV of libCacheSim's sample trace.
 //!
 //! A header, `version,time,op,size,lbn`, then lines of: a whole number, whole seconds since an origin of the recorder's,
-//! a SCSI operation code in hexadecimal, bytes, 512-byte block. Other columns that libCacheSim can be told to read are
-//! read by format `csv`.
+//! a SCSI operation code in hexadecimal, bytes, 512-byte block. For other columns that libCacheSim can read, use format
+//! `csv`.
 
 use super::format::Format;
 use super::scsi;

@@ -1,5 +1,5 @@
-//! Block references of LIRS (Jiang and Zhang, SIGMETRICS 2002): one block number a line, `*` where its simulator is to
-//! print its state.
+//! Block references of LIRS (Jiang and Zhang, SIGMETRICS 2002): one block number a line, `*` where its simulator prints
+//! its state.
 //!
 //! There are no times (all are 0) and no sizes. Without a `*` in the beginning it cannot be distinguished from frame
 //! sizes: name the format.

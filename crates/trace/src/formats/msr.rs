@@ -25,7 +25,7 @@ pub(super) fn filetime_ns(field: &'static str, ticks: u64) -> Result<i64, Bad> {
 #[derive(Default)]
 struct Msr;
 
-/// Longest device whose name is put together without an allocation.
+/// Longest device name that is built without an allocation.
 const SHORT: usize = 64;
 
 /// The number of `HOST_DISK`.

@@ -1,12 +1,12 @@
-//! nfsdump: NFS calls and replies snooped by Ellard and others at Harvard (FAST 2003), one a line.
+//! nfsdump: NFS calls and replies captured by Ellard and others at Harvard (FAST 2003), one a line.
 //!
 //! `SEC.USEC SRC DST T|U C3|R3|C2|R2 XID PROCNO PROC [STATUS] KEY VALUE ... con = XXX len = XXX`. Addresses are
 //! anonymised, `IP.PORT` in hexadecimal; so are the transaction id (`XID`) and all values but times. `C` is a call, `R` a
 //! reply. Version 2 says `offset` and `tcount` where version 3 says `off` and `count`.
 //!
 //! A call and the reply of the same client and transaction are one request, in the order of the calls; the first LIMIT
-//! calls without a reply are kept in memory. A call whose reply was not snooped has no response time, and is noted; so is
-//! a reply whose call was not. Times are since 1970. The device is the server, the process the client's address, the
+//! calls without a reply are kept in memory. A call without a captured reply has no response time and is counted; a reply
+//! without a call is counted too. Times are since 1970. The device is the server, the process the client's address, the
 //! object a 64-bit hash (FNV-1a) of the file handle, the offset one within the file.
 
 use super::format::Format;
@@ -151,7 +151,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// `IP.PORT`: both as numbers, and the first as it stands there.
+/// `IP.PORT`: both as numbers, and the text of the address.
 fn address<'a>(field: &'static str, text: &'a [u8]) -> Result<(u32, u16, &'a [u8]), Bad> {
     let bad = || Bad::text(field, text, "IP.PORT in hexadecimal");
     let at = text.iter().position(|byte| *byte == b'.').ok_or_else(bad)?;

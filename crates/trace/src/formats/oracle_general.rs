@@ -1,8 +1,8 @@
 //! oracleGeneral: the cache traces of libCacheSim, little endian, without a header.
 //!
-//! 24 bytes: time in seconds (u32), object (u64), size in bytes (u32), and the number of the request that asks for the
-//! object next, -1 if none (i64). The variant with operations has 27 bytes: a code (u8, `req_op_e` of libCacheSim) and a
-//! namespace (u16, here the device) stand before the last field.
+//! 24 bytes: time in seconds (u32), object (u64), size in bytes (u32), and the number of the next request for the object,
+//! -1 if none (i64). The variant with operations has 27 bytes: a code (u8, `req_op_e` of libCacheSim) and a namespace
+//! (u16, here the device) precede the last field.
 
 use super::format::Format;
 use crate::binary::{RecordFormat, u16_le, u32_le, u64_le};
@@ -22,7 +22,7 @@ pub(super) const FORMAT_OP: Format = Format::of_records::<OracleGeneral, OP_BYTE
 
 const PLAIN_BYTES: usize = 24;
 const OP_BYTES: usize = 27;
-/// Records that are looked at to tell the format.
+/// Records that are examined to detect the format.
 const DETECTED: usize = 64;
 /// No object of a cache is as large.
 const LARGEST_BYTES: u32 = 1 << 31;
@@ -44,7 +44,7 @@ fn detect<const N: usize>(head: &[u8]) -> bool {
     records > 0
 }
 
-/// What a code says: those of key-value stores, then those of files and blocks.
+/// Operation of a code: first the codes of key-value stores, then those of files and blocks.
 fn op(code: u8) -> Result<TraceOp, Bad> {
     Ok(match code {
         // get, gets; read.

@@ -2,7 +2,7 @@
 
 use crate::request::TraceOp;
 
-/// What a command asks for.
+/// Operation of a command.
 pub(super) fn op(code: u16) -> TraceOp {
     match code {
         0x08 | 0x28 | 0xa8 | 0x88 => TraceOp::Read,

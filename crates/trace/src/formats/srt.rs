@@ -1,8 +1,8 @@
 //! SRT: HP-UX disk traces (`TR_IOREC`), as of cello, snake and hplajw (Ruemmler and Wilkes, USENIX winter 1993).
 //!
-//! A header in ASCII, a form feed, then records of big-endian u32 behind one another. A record begins with its size in
-//! bytes, its id (version in the upper, type in the lower 16 bits), and the seconds and us at which the request entered
-//! the driver. The **record's** version counts; the header's is another one. Behind that, of versions 1 to 6:
+//! A header in ASCII, a form feed, then consecutive records of big-endian u32. A record begins with its size in bytes,
+//! its id (version in the upper, type in the lower 16 bits), and the seconds and us at which the request entered the
+//! driver. The **record's** version counts; the header's can differ. Then, in versions 1 to 6:
 //!
 //! | word | versions | what |
 //! | --- | --- | --- |
@@ -17,7 +17,7 @@
 //! logical volume (words 4 to 15), and the byte on the disk (words 16 and 17, the upper half first).
 //!
 //! Types: 1 to 3 are requests, 4 are requests whose times are suspect, 5 and above belong to the file system; the last
-//! two are left out and noted. Times of versions 1 to 6 count from the header's `tracedate`, of version 7 from 1970. A
+//! two are skipped and counted. Times of versions 1 to 6 count from the header's `tracedate`, of version 7 from 1970. A
 //! device is a disk; raw and block device are the same.
 
 mod header;
@@ -76,7 +76,7 @@ struct Srt {
     skipping: Skipping,
 }
 
-/// What a record's first words say.
+/// Fields of a record's first words.
 #[derive(Debug, Clone, Copy)]
 struct Head {
     bytes: usize,
@@ -171,7 +171,7 @@ impl Srt {
         self.input.consume(1);
         loop {
             let available = self.input.need(HEAD_BYTES)?;
-            // The version's two bytes first: the rest is asked of few places.
+            // The two bytes of the version first: they reject most positions.
             let plausible = |window: &[u8]| {
                 matches!(window, [_, _, _, _, 0, 1..=7, ..])
                     && window.first_chunk().is_some_and(|head| Head::read(head).is_ok())

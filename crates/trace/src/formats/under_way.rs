@@ -40,10 +40,10 @@ impl Hasher for Mix {
 /// A table that is hashed with [`Mix`].
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
-/// Requests in the order in which they began, each given out once it and all before it have ended.
+/// Pending requests in the order of their beginning. Each is returned when it and all earlier ones have ended.
 pub(super) struct UnderWay<K> {
     requests: VecDeque<(State<K>, TraceRequest)>,
-    /// Requests given out: the number of the first that is kept.
+    /// Number of the first request that is kept: earlier ones were returned.
     first: u64,
     /// The number of the request that has begun under a key and has not ended.
     open: Table<K, u64>,
@@ -54,7 +54,7 @@ enum State<K> {
     Ended,
     /// Another has begun under its key: its end was not recorded.
     Lost,
-    /// It is to be forgotten.
+    /// Dropped.
     Withdrawn,
 }
 
@@ -72,7 +72,7 @@ impl<K: Hash + Eq + Copy> UnderWay<K> {
         }
     }
 
-    /// The request under a key ends: what is still to be said of it. `None`: none has begun.
+    /// Ends the request of a key, and returns it for its last fields. `None`: none has begun.
     pub(super) fn end(&mut self, key: K) -> Option<&mut TraceRequest> {
         self.close(key, State::Ended)
     }
@@ -89,8 +89,8 @@ impl<K: Hash + Eq + Copy> UnderWay<K> {
         Some(request)
     }
 
-    /// The next request that is to be given out, and whether its end is known; at the end of a trace also those
-    /// whose is not.
+    /// The next request to return, and whether its end is known. At the end of a trace, requests without an end are
+    /// returned too.
     pub(super) fn next(&mut self, trace_has_ended: bool) -> Option<(TraceRequest, bool)> {
         loop {
             let (state, _) = self.requests.front()?;

@@ -31,7 +31,7 @@ pub(super) const FORMAT_2: Format = Format {
 const SECTOR_BYTES: u64 = 512;
 const DETECTED: usize = 16;
 
-/// Where the fields of a version stand.
+/// Positions of the fields in a version.
 struct Layout<const N: usize> {
     number: u16,
     version: usize,
@@ -44,7 +44,7 @@ struct Layout<const N: usize> {
 const V1: Layout<32> = Layout { number: 1, version: 14, op: 12, bytes: 4, block: 16, time_us: 24 };
 const V2: Layout<40> = Layout { number: 2, version: 2, op: 0, bytes: 8, block: 16, time_us: 24 };
 
-/// All of the first records bear the version, and most have commands of a disk.
+/// All of the first records have the version, and most have disk commands.
 fn detect<const N: usize>(layout: &Layout<N>, head: &[u8]) -> bool {
     let records: Vec<_> = head.chunks_exact(N).take(DETECTED).collect();
     let commands = records.iter().filter(|record| scsi::op(u16_le(record, layout.op)) != TraceOp::Other);

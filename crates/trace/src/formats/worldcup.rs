@@ -1,8 +1,8 @@
 //! The log of the 1998 World Cup's web site (Arlitt and Jin, HP Labs 1999), as its own tools store it.
 //!
 //! 20 bytes, big endian: seconds since 1970 (u32), client (u32), object (u32), bytes of the response (u32, `0xffffffff`
-//! where the server did not say: 0 here), method (u8: GET, HEAD, POST, PUT, DELETE, TRACE, OPTIONS, CONNECT, other), HTTP
-//! version and status (u8), file type (u8), region and server (u8). A device is a server, a process is a client.
+//! if unknown: 0 here), method (u8: GET, HEAD, POST, PUT, DELETE, TRACE, OPTIONS, CONNECT, other), HTTP version and
+//! status (u8), file type (u8), region and server (u8). A device is a server, a process is a client.
 
 use super::format::Format;
 use crate::binary::{RecordFormat, u32_be};
@@ -52,7 +52,7 @@ impl RecordFormat<RECORD_BYTES> for WorldCup {
             _ => return Err(Bad::number("method", method, "one below 9")),
         };
         let size = u32_be(record, 12);
-        // Region and number as two digits each, without a formatter on the way.
+        // Region and number as two digits each, without a formatter.
         let (region, server) = (record[19] >> 5, record[19] & 31);
         let name = [b'0' + region, b'.', b'0' + server / 10, b'0' + server % 10];
         Ok(Some(TraceRequest {

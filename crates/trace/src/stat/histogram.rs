@@ -17,7 +17,7 @@ pub struct Histogram {
     squares: f64,
 }
 
-/// A distribution, in the unit that the field's name says.
+/// A distribution, in the unit of the field's name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distribution {
     /// Count of numbers.
@@ -89,7 +89,7 @@ impl Histogram {
         self.counts[..class(limit).min(self.counts.len())].iter().sum()
     }
 
-    /// The lower edge of the class in which the smallest number lies that has at least this share at or below it.
+    /// Quantile: lower edge of the first class with at least this share at or below it.
     fn quantile(&self, share: f64) -> u64 {
         let wanted = ((share * self.total as f64).ceil() as u64).max(1);
         let mut seen = 0;

@@ -1,11 +1,11 @@
 //! Hurst parameter: decay of burstiness as windows grow. Independent arrivals have 0.5.
 //!
-//! Two methods, since neither suffices alone. Both fit straight lines through scales with at least one arrival per window on
-//! average and at least 32 windows; shorter windows show single arrivals only. They begin at
-//! the onset of scaling: the finest scale from which on the energies of Haar's wavelet lie on a line (chi-squared by
-//! degree of freedom of at most 2; if there is none, where it is smallest), in the way of Veitch, Abry and Taqqu (2003).
-//! A trend or a daily rhythm looks like long-range dependence to both, and a week of trace has few long windows: read them
-//! as a description of these scales, not as a proof.
+//! Two methods, since neither suffices alone. Both fit straight lines through scales with at least one arrival per window
+//! on average and at least 32 windows; shorter windows show single arrivals only. They begin at the onset of scaling: the
+//! finest scale above which the energies of the Haar wavelet fit a line (chi-squared by degree of freedom of at most 2;
+//! if there is none, where it is smallest), in the way of Veitch, Abry and Taqqu (2003). A trend or a daily rhythm looks
+//! like long-range dependence to both, and a week of trace has few long windows: read them as a description of these
+//! scales, not as a proof.
 
 use serde::Serialize;
 

@@ -20,15 +20,15 @@ pub struct Report {
     pub requests: u64,
     /// Records that were damaged.
     pub skipped: Skipped,
-    /// What is no damage and yet peculiar, and how often.
+    /// Peculiarities that are not damage, and their counts.
     pub noted: BTreeMap<&'static str, u64>,
-    /// What the trace says of itself, in its own words.
+    /// Description in the trace's header.
     pub header: BTreeMap<String, String>,
     /// Arrival of the first request of the file, since the origin of its format.
     pub first_arrival_ns: Option<i64>,
     /// From the first to the latest arrival.
     pub duration_ns: i64,
-    /// Mean rate; absent where all arrive at once.
+    /// Mean rate; absent if all arrive at the same instant.
     pub requests_per_s: Option<f64>,
     /// Mean rate of bytes read and written.
     pub bytes_per_s: Option<f64>,
@@ -54,11 +54,11 @@ pub struct Report {
     pub burstiness: Burstiness,
     /// Rates over time.
     pub load: Load,
-    /// Absent where the trace knows objects without places.
+    /// Absent if the trace has objects without offsets.
     pub sequentiality: Option<Sequentiality>,
-    /// What is asked for how often.
+    /// Popularity of units.
     pub working_set: WorkingSet,
-    /// What the trace says of queues and service.
+    /// Queueing and service times, if recorded.
     pub times: Times,
 }
 
@@ -67,7 +67,7 @@ pub struct Report {
 pub struct Skipped {
     /// How many were passed over.
     pub records: u64,
-    /// What was wrong with the first.
+    /// Error of the first one.
     pub first: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub struct Skipped {
 pub struct OpCount {
     /// Requests.
     pub requests: u64,
-    /// Bytes asked for.
+    /// Requested bytes.
     pub bytes: u64,
 }
 
@@ -87,7 +87,7 @@ pub struct DeviceCount {
     pub name: String,
     /// Requests.
     pub requests: u64,
-    /// Those that read.
+    /// Reads.
     pub reads: u64,
     /// Bytes read and written.
     pub bytes: u64,
@@ -126,7 +126,7 @@ pub struct Burstiness {
     pub hurst: Vec<Hurst>,
 }
 
-/// What is asked for how often.
+/// Popularity of units.
 #[derive(Debug, Clone, Serialize)]
 pub struct WorkingSet {
     /// `block` or `object`.
@@ -139,9 +139,9 @@ pub struct WorkingSet {
     pub distinct: u64,
     /// Distinct units times their size, where they have one.
     pub distinct_bytes: Option<u64>,
-    /// Requests of which only the first blocks were looked at; see [`crate::Keys::cut`].
+    /// Requests of which only the first blocks were examined; see [`crate::Keys::cut`].
     pub cut_requests: u64,
-    /// Accesses to units beyond the 2^31 that can be told apart: left out of the distances.
+    /// Accesses to units beyond the limit of 2^31 distinct units: not in the distances.
     pub untracked: u64,
     /// Distinct other units between two accesses to a unit.
     pub reuse_distance: Option<Distribution>,
@@ -158,7 +158,7 @@ pub struct MissRatio {
     pub ratio: f64,
 }
 
-/// What the trace says of queues and service.
+/// Queueing and service times, if recorded.
 #[derive(Debug, Clone, Serialize)]
 pub struct Times {
     /// Requests in the queue that each one found.

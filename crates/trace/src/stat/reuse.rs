@@ -1,10 +1,10 @@
 //! Working set and reuse distances, exactly, in one pass (Mattson et al. 1970; in the way of Bennett and Kruskal 1975).
 //!
-//! The reuse distance (LRU stack distance) of an access is the number of distinct units that were asked for since the
-//! last access to the same unit: an LRU cache of that many units or fewer misses it. Every unit marks the time of its
-//! last access in a string of bits; the distance is the number of marks behind its own. Marks are counted by a Fenwick
-//! tree over words of 512 bits, so that an access costs O(log n) and few cache lines. When the string is full the marks
-//! are moved together: memory is bounded by distinct units (some 30 bytes each), not by the length of the trace.
+//! The reuse distance (LRU stack distance) of an access is the number of distinct units that were accessed since the last
+//! access to the same unit: an LRU cache of that many units or fewer misses it. Every unit marks the time of its last
+//! access in a string of bits; the distance is the number of marks behind its own. Marks are counted by a Fenwick tree
+//! over words of 512 bits, an access costs O(log n) and few cache lines. When the string is full the marks are compacted:
+//! memory is bounded by distinct units (some 30 bytes each), not by the length of the trace.
 
 use weir_cache::index::{Index, MAX_SLOTS, hash};
 
@@ -16,19 +16,19 @@ const WORDS: usize = GROUP_BITS / 64;
 /// Shortest string.
 const SHORTEST: usize = 1 << 14;
 
-/// Remembers when each unit was last asked for.
+/// Time of the last access to each unit.
 #[derive(Debug)]
 pub struct Reuse {
     index: Index,
     /// By slot: the unit's key, and the place of its mark.
     keys: Vec<u64>,
     marks: Vec<u64>,
-    /// By place: the slot whose mark it was last.
+    /// By position: the slot of its last mark.
     slots: Vec<u32>,
     bits: Vec<u64>,
     /// Marks in groups, as a Fenwick tree; entry 0 is not used.
     tree: Vec<u32>,
-    /// Where the next mark goes.
+    /// Position of the next mark.
     next: usize,
     distances: Histogram,
     accesses: u64,
@@ -55,7 +55,7 @@ impl Default for Reuse {
 }
 
 impl Reuse {
-    /// Asks for a unit. Its reuse distance, or `None` at its first access.
+    /// Records an access to a unit. Returns its reuse distance, or `None` at its first access.
     pub fn access(&mut self, key: u64) -> Option<u64> {
         self.accesses += 1;
         if self.next == self.slots.len() {
@@ -132,7 +132,7 @@ impl Reuse {
             while bits != 0 {
                 let place = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                // Never ahead of what is still to be read.
+                // Never beyond what is still to be read.
                 self.slots[marked] = self.slots[place];
                 self.marks[self.slots[place] as usize] = marked as u64;
                 marked += 1;
@@ -174,7 +174,7 @@ impl Reuse {
         self.keys.len() as u64
     }
 
-    /// Accesses to units beyond the 2^31 that can be told apart.
+    /// Accesses to units beyond the limit of 2^31 distinct units.
     pub fn untracked(&self) -> u64 {
         self.untracked
     }
@@ -206,7 +206,7 @@ mod tests {
         assert!((reuse.miss_ratio(2) - 5.0 / 7.0).abs() < 1e-12);
     }
 
-    /// Many more accesses than the string is long, so that it is moved together again and again.
+    /// Many more accesses than the string is long, to compact it many times.
     #[test]
     fn the_curve_is_that_of_lru_caches() {
         let mut state = 7_u64;

@@ -1,8 +1,8 @@
 //! Arrivals in windows of 1 ms, 2 ms, 4 ms ... 2^22 ms (70 minutes), all in one pass and in constant memory.
 //!
-//! A window of one scale is two of the scale below, so only the windows that are not empty are ever passed upwards: what
-//! a request costs does not depend on how long the pauses are. Windows begin with the first arrival; the last one, which
-//! the trace ends in, is not counted, for it is not whole.
+//! A window of one scale is two of the scale below, so only windows that are not empty are passed upwards: the cost of a
+//! request does not depend on the length of pauses. Windows begin with the first arrival. The last window is incomplete
+//! and not counted.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ const SCALES: usize = 23;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Scale {
-    /// The window that is being filled, and what is in its two halves.
+    /// The current window, and the counts of its two halves.
     window: i64,
     halves: [u64; 2],
     /// Sums over the windows that are done.
@@ -30,7 +30,7 @@ pub struct Scales {
     scales: [Scale; SCALES],
 }
 
-/// What was seen at one scale.
+/// Counts at one scale.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AtScale {
     /// Length of a window.
@@ -94,7 +94,7 @@ impl Scales {
         }
     }
 
-    /// What was seen, from the finest scale; scales with fewer than two whole windows are left out.
+    /// Counts, from the finest scale; scales with fewer than two whole windows are left out.
     pub fn finish(&self) -> Vec<AtScale> {
         let mut found = Vec::new();
         for (level, scale) in self.scales.iter().enumerate() {

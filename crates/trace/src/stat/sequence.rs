@@ -11,7 +11,7 @@ struct Space {
     run: u64,
 }
 
-/// Follows the requests of each device, or of each file where the trace knows files.
+/// Follows the requests of each device, or of each file if the trace has files.
 #[derive(Debug, Default)]
 pub struct Sequence {
     spaces: Vec<Space>,
@@ -20,12 +20,12 @@ pub struct Sequence {
     runs: Histogram,
 }
 
-/// What was seen.
+/// Counts so far.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sequentiality {
-    /// Reads and writes that had a place.
+    /// Reads and writes with an offset.
     pub requests: u64,
-    /// Those that began where the last one of their device (or file) had ended.
+    /// Requests that began at the end of the last request to their device (or file).
     pub sequential: u64,
     /// Their share.
     pub share: f64,
@@ -54,7 +54,7 @@ impl Sequence {
         state.end = offset_bytes.checked_add(size_bytes);
     }
 
-    /// What was seen; absent if nothing had a place.
+    /// The result; absent if no request had an offset.
     pub fn finish(mut self) -> Option<Sequentiality> {
         for space in self.spaces.iter().filter(|space| space.run > 0) {
             self.runs.add(space.run);

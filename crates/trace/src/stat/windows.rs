@@ -28,7 +28,7 @@ pub struct Peak {
     pub peak_requests: u64,
     /// Most requests by the mean.
     pub peak_to_mean_requests: f64,
-    /// Most bytes in a window by the mean; absent where no bytes were asked for.
+    /// Maximum bytes in a window divided by the mean; absent if no bytes were requested.
     pub peak_to_mean_bytes: Option<f64>,
 }
 
@@ -61,7 +61,7 @@ impl Windows {
         self.bytes += u128::from(bytes);
     }
 
-    /// What was seen; absent if the trace is not longer than a window.
+    /// The result; absent if the trace is not longer than a window.
     pub fn finish(&self) -> Option<Peak> {
         let windows = u64::try_from(self.window).ok().filter(|windows| *windows > 0)?;
         let mean_requests = self.total_requests as f64 / windows as f64;

@@ -1,5 +1,5 @@
-//! The stream of blktrace(8): `Q` at the arrival of each request, and, where the trace says them, `D` at the start of its
-//! service and `C` at its completion.
+//! The stream of blktrace(8): `Q` at the arrival of each request, and, if recorded, `D` at the start of its service and
+//! `C` at its completion.
 //!
 //! One file, as of one CPU: `PREFIX.blktrace.0`. Devices become 240:N, of the range for local use.
 
@@ -20,7 +20,7 @@ const QUEUE: u32 = 1;
 const ISSUE: u32 = 7;
 const COMPLETE: u32 = 8;
 
-/// What is still to be written of a request that has arrived, by time and in the order of arrival.
+/// Events of arrived requests that are not written yet, by time and in the order of arrival.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Later {
     time_ns: u64,

@@ -34,7 +34,7 @@ impl Iolog {
         })
     }
 
-    /// fio tells fields apart by white space; a name that would be two devices' gets the number behind it.
+    /// fio separates fields by white space; a name that two devices would share gets a number as its suffix.
     fn open(&mut self, device: u32, devices: &Devices) -> Result<(), Error> {
         let number = device as usize;
         if number >= self.names.len() {

@@ -69,7 +69,7 @@ pub trait Writer {
     /// The disk is full, or the file is gone.
     fn write(&mut self, request: &TraceRequest, devices: &Devices) -> Result<(), Error>;
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and renames it to its final name.
     ///
     /// # Errors
     /// Same as [`Writer::write`].

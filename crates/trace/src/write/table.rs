@@ -12,12 +12,12 @@ use crate::{Devices, Error, TraceOp, TraceRequest};
 /// Sectors of direct transfers.
 const SECTOR_BYTES: u64 = 512;
 
-/// Whose requests they are in a replay.
+/// Name of the class in a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Class {
     /// All of one class.
     Named(Arc<str>),
-    /// A class for each device, so that each can be sent to a target of its own.
+    /// One class for each device: each can have its own target in a replay.
     PerDevice,
 }
 

@@ -152,7 +152,7 @@ pub fn codecs() -> Vec<Codec> {
     ]
 }
 
-/// What formats of SCSI commands keep.
+/// Fields that formats of SCSI commands keep.
 fn block(request: TraceRequest) -> TraceRequest {
     TraceRequest {
         queueing_ns: None,
@@ -164,7 +164,7 @@ fn block(request: TraceRequest) -> TraceRequest {
     }
 }
 
-/// What formats of objects with sizes keep.
+/// Fields that formats of objects with sizes keep.
 fn keyed(request: TraceRequest) -> TraceRequest {
     TraceRequest { object: Some(request.object.unwrap_or(0)), offset_bytes: 0, ..block(request) }
 }

@@ -1,4 +1,4 @@
-//! Traces made here: every format with a small writer of its own, and what the format keeps of a request.
+//! Generated traces: a small writer for each format, and the fields of a request that the format keeps.
 
 mod binary;
 mod text;
@@ -12,7 +12,7 @@ pub enum Covers {
     Lines,
     /// So are all records of so many bytes, a part of one included.
     Records(usize),
-    /// Records depend on one another, or on what stands before them.
+    /// Records depend on one another, or on a header.
     Other,
 }
 
@@ -21,13 +21,13 @@ pub struct Codec {
     /// As in `weir_trace::FORMATS`.
     pub format: &'static str,
     pub options: &'static [(&'static str, &'static str)],
-    /// What comes back of requests, but for their devices.
+    /// Requests as they are read back, without their devices.
     pub keep: fn(&[TraceRequest]) -> Vec<TraceRequest>,
     /// The name of a device, by place of the request and number.
     pub device: fn(usize, u32) -> String,
     pub encode: fn(&[TraceRequest]) -> Vec<u8>,
     pub covers: Covers,
-    /// Whether it is told without being named.
+    /// Whether it is detected from its content.
     pub detected: bool,
 }
 

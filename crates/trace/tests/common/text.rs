@@ -330,12 +330,12 @@ fn letter(request: &TraceRequest) -> char {
     if request.op == TraceOp::Read { 'R' } else { 'W' }
 }
 
-/// What formats of blocks have in common.
+/// Common fields of formats of blocks.
 fn timed(request: TraceRequest, response_ns: Option<i64>) -> TraceRequest {
     TraceRequest { response_ns, queueing_ns: None, object: None, queue_length: None, pid: None, ..request }
 }
 
-/// What formats of keys keep.
+/// Fields that formats of keys keep.
 pub fn object(request: &TraceRequest) -> TraceRequest {
     TraceRequest { object: Some(request.object.unwrap_or(0)), ..TraceRequest::default() }
 }

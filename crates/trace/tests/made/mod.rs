@@ -52,7 +52,7 @@ pub fn all(reader: &mut dyn Reader) -> Result<Vec<TraceRequest>, Error> {
     Ok(requests)
 }
 
-/// The name that errors bear.
+/// Name in error messages.
 pub fn here() -> &'static Path {
     Path::new("made")
 }

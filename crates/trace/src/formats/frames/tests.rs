@@ -1,4 +1,4 @@
-//! All layouts, and what has to be said of them.
+//! All layouts, and their required options.
 
 use super::*;
 use crate::Options;
@@ -30,7 +30,7 @@ fn verbose_files_are_put_into_display_order() {
             (Some(3), 100_000_000, 21, 100)
         ]
     );
-    // The rate, if given, is more exact than the times of the file.
+    // A rate option is more exact than the times in the file.
     assert_eq!(read(VERBOSE, &[("rate_hz", "30")]).unwrap()[1].arrival_ns, 33_333_333);
 }
 

@@ -47,7 +47,7 @@ impl Header {
         let mut header = Header { fields: Vec::new(), sectors: Vec::new() };
         let mut lines = text.lines().map(|line| line.trim_matches(|c: char| c.is_whitespace() || c == '\0'));
         header.fields.push(("format".to_owned(), lines.next().unwrap_or_default().to_owned()));
-        // How many braces are open, and the disk whose braces are.
+        // Number of open braces, and their disk.
         let (mut depth, mut disk) = (0_usize, None);
         for line in lines {
             let (key, value) = line.split_once('=').unwrap_or((line, ""));
@@ -75,12 +75,12 @@ impl Header {
         header
     }
 
-    /// What it says of the trace as a whole, and the disks' types and sector sizes.
+    /// Properties of the whole trace, and the disks' types and sector sizes.
     pub(super) fn fields(&self) -> &[(String, String)] {
         &self.fields
     }
 
-    /// Bytes of a disk's sectors. Of a disk that is not listed: those of all others, if they agree.
+    /// Sector size of a disk. A disk that is not listed has the size of all others, if they agree.
     pub(super) fn sector_bytes(&self, disk: u32) -> Option<u32> {
         let listed = self.sectors.iter().find(|(number, _)| *number == disk);
         let (_, bytes) = listed.or(self.sectors.first())?;
