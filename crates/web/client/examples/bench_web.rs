@@ -1,8 +1,8 @@
-//! Requests per second of 4 KB documents, beside wrk's: interleaved pairs, medians, and their ratio.
+//! Requests per second of 4 KB documents, compared with wrk: interleaved pairs, medians, and their ratio.
 //!
-//! nginx serves from tmpfs; both ask over as many connections from one thread. wrk asks for one document and neither
-//! compares nor records; `browse` asks for 1000 of them, compares every byte and writes a row of each request. The
-//! arguments are `--pairs 5`, `--seconds 5`, `--clients 64`, `--workers 2` (of nginx) and `--threads 1`.
+//! nginx serves from tmpfs; both use one thread and the same number of connections. wrk requests one document and neither
+//! compares nor records; `browse` requests 1000, compares every byte and writes a row for each request. The arguments are
+//! `--pairs 5`, `--seconds 5`, `--clients 64`, `--workers 2` (of nginx) and `--threads 1`.
 
 #[allow(dead_code, reason = "the tests use all of it")]
 #[path = "../tests/browsers/common/nginx.rs"]
@@ -47,7 +47,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     );
     let (mut ours, mut wrks) = (Vec::new(), Vec::new());
     for pair in 0..settings.pairs {
-        // Whoever goes first in one pair goes second in the next.
+        // The order of the two alternates from pair to pair.
         for turn in 0..2 {
             if (pair + turn) % 2 == 0 {
                 let report = browse_once(

@@ -22,7 +22,7 @@ pub(crate) enum Chunks {
     DataEnd,
     /// Before the `\n` behind a chunk.
     DataEndNewline,
-    /// In the trailers: bytes so far, and those of the line, its `\r` among them.
+    /// In the trailers: bytes so far, and bytes of the current line including `\r`.
     Trailer { skipped: usize, line: usize, return_seen: bool },
     /// At the end.
     Done,

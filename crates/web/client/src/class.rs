@@ -25,8 +25,7 @@ pub struct Class {
 pub enum Load {
     /// A closed loop: a connection for each client, numbered as they come here.
     Closed(Vec<Box<dyn Client>>),
-    /// An open loop: connections are made as they are needed, up to a limit. Several sources are shared out among the
-    /// threads.
+    /// An open loop: connections are made on demand, up to a limit. Several sources are distributed over the threads.
     Open {
         /// The requests, each source in order of time.
         sources: Vec<Box<dyn Source>>,
@@ -56,7 +55,7 @@ pub struct Options {
     pub body_limit_bytes: usize,
     /// Set to `true` to stop sending; outstanding requests are awaited for at most 1 s.
     pub stop: Arc<AtomicBool>,
-    /// Answers and failures so far; readable while the run goes on.
+    /// Answers and failures so far; can be read during the run.
     pub progress: Arc<AtomicU64>,
 }
 

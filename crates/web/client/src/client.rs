@@ -56,9 +56,9 @@ impl Method {
 /// One request, with the rule for a right answer.
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
-    /// When it is to be sent, ns since the epoch of the run.
+    /// Intended instant of sending, ns since the epoch of the run.
     pub at_ns: i64,
-    /// The client that asks, within its class. The engine sets it for clients of a closed loop.
+    /// Number of the client within its class. The engine sets it for clients of a closed loop.
     pub client: u32,
     /// How it is made.
     pub method: Method,
@@ -68,7 +68,7 @@ pub struct Ask {
     pub headers: String,
     /// Sent with `Post`.
     pub body: Vec<u8>,
-    /// What a right answer is.
+    /// The expected answer.
     pub expect: Expect,
     /// Name of the page, for tables by page. Absent: the class's name.
     pub label: Option<Arc<str>>,

@@ -14,7 +14,7 @@ const FLAT_FILES: usize = 10_000;
 const FOLDER_FILES: u32 = 1000;
 /// Memory for cached contents of documents, which saves computing them for every comparison.
 const CACHE_BYTES: u64 = 256 << 20;
-/// Larger documents are compared with what is made as they come.
+/// Larger documents are generated and compared while they are received.
 const LARGEST_CACHED_BYTES: u64 = 4 << 20;
 
 /// Where the documents of a class lie in their folder.
@@ -83,12 +83,12 @@ impl Documents {
         self.files.total_bytes()
     }
 
-    /// The folder of a document within that of all; absent where it lies there itself.
+    /// Subfolder of a document; absent if the document is in the folder itself.
     pub fn folder(&self, number: u32) -> Option<String> {
         (self.folders == Folders::Thousands).then(|| format!("{:03}", number / FOLDER_FILES))
     }
 
-    /// Where a document lies in the folder.
+    /// Path of a document in the folder.
     pub fn path(&self, number: u32) -> String {
         match self.folder(number) {
             Some(folder) => format!("{folder}/{}", file_name(number)),
@@ -105,7 +105,7 @@ impl Documents {
         debug_assert!(written.is_ok(), "writing to a String does not fail");
     }
 
-    /// What is in a document.
+    /// Content of a document.
     pub fn key(&self, number: u32) -> Key {
         Key::new(&self.class, Some(number), self.seed)
     }

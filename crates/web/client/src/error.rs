@@ -9,9 +9,9 @@ pub enum Error {
     /// The URL cannot be used.
     #[error("URL {url}: {reason}")]
     Url {
-        /// As it was given.
+        /// The URL as written by the user.
         url: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         reason: String,
     },
     /// An option outside its range.
@@ -21,7 +21,7 @@ pub enum Error {
         option: &'static str,
         /// Its value.
         found: String,
-        /// What it may be.
+        /// Allowed values.
         allowed: &'static str,
     },
     /// The workload does not read whole documents.
@@ -29,7 +29,7 @@ pub enum Error {
     Workload {
         /// Its name.
         workload: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         reason: String,
     },
     /// A folder cannot take, or does not hold, the documents.
@@ -37,13 +37,13 @@ pub enum Error {
     Tree {
         /// The folder or the file in it.
         path: PathBuf,
-        /// What was found, and what to do.
+        /// The content that was found, and the remedy.
         reason: String,
     },
     /// The system refused.
     #[error("{doing}: {source}")]
     System {
-        /// What was attempted.
+        /// The attempted operation.
         doing: String,
         /// The system's reason.
         source: io::Error,

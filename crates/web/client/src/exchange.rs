@@ -21,7 +21,7 @@ impl Worker<'_> {
         &mut self.slots[index as usize]
     }
 
-    /// Begins the request that is on a slot. `held_back`: it had to wait for the slot, which is not the driver's lateness.
+    /// Begins the request of a slot. `held_back`: it waited for the slot; that wait is not lateness of the driver.
     pub(crate) fn start(&mut self, index: u32, held_back: bool) {
         let now = self.now_ns();
         self.outstanding += 1;
@@ -73,7 +73,7 @@ impl Worker<'_> {
         self.send(index);
     }
 
-    /// Hands over as much as the connection takes.
+    /// Writes as much as the connection accepts.
     fn send(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(stream) = &mut slot.stream else { return };
@@ -118,7 +118,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Reads once: the poll says again if there is more.
+    /// Reads once: poll reports remaining data again.
     fn read(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Some(stream) = &mut slot.stream else { return };
@@ -174,8 +174,8 @@ impl Worker<'_> {
         }
     }
 
-    /// The connection cannot be used any further. A request is sent once more if it may be, and if the connection had been
-    /// kept: then the server has most likely closed it before it saw the request (RFC 9112, 9.3.1).
+    /// The connection is unusable. A request that may be repeated is sent once more on a new connection if the old one
+    /// was kept alive: most likely the server closed it before it read the request (RFC 9112, 9.3.1).
     fn lost(&mut self, index: u32, errno: i32) {
         let slot = self.slot(index);
         let free = slot.phase == Phase::Free;
@@ -195,7 +195,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A request ended: writes its row, and goes on with the client or the pool.
+    /// A request ended: writes its row, and continues with the client or the pool.
     pub(crate) fn end(&mut self, index: u32, error: i32) {
         let now = self.now_ns();
         self.outstanding -= 1;
@@ -223,10 +223,10 @@ impl Worker<'_> {
         self.rows.push(outcome);
     }
 
-    /// Tells a client what became of its request, and takes its next.
+    /// Passes the outcome to a client, and takes its next request.
     fn answer_client(&mut self, index: u32, error: i32, now: i64) {
         let slot = &mut self.slots[index as usize];
-        // Two requests take turns, so that their memory is used again.
+        // Two requests alternate to reuse their memory.
         let mut answered = std::mem::replace(&mut slot.ask, std::mem::take(&mut self.spare));
         let answer = Answer {
             ask: &answered,
@@ -244,11 +244,11 @@ impl Worker<'_> {
         };
         answered.clear();
         self.spare = answered;
-        // What follows on a failure goes by way of the queue: else it would nest as deep as there are failures.
+        // The next request after a failure goes through the queue: direct calls would recurse once per failure.
         self.take_ask(index, next, now, error == 0);
     }
 
-    /// Asks a client for its first request.
+    /// Takes the first request of a client.
     pub(crate) fn ask_client(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let next = match &mut slot.client {
@@ -258,7 +258,7 @@ impl Worker<'_> {
         self.take_ask(index, next, 0, false);
     }
 
-    /// Sends what a client asks, now or when it is due.
+    /// Sends a client's request, now or at its intended instant.
     fn take_ask(&mut self, index: u32, next: ControlFlow<()>, now: i64, at_once: bool) {
         let slot = &mut self.slots[index as usize];
         slot.ask.client = slot.number;
@@ -273,7 +273,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives a connection back to its pool.
+    /// Returns a connection to its pool.
     fn release(&mut self, index: u32, pool: u32, at_once: bool) {
         let pool = &mut self.pools[pool as usize];
         if at_once && let Some(ask) = pool.waiting.pop_front() {
@@ -298,7 +298,7 @@ impl Worker<'_> {
     }
 }
 
-/// What is known of a request that was never sent.
+/// Outcome of a request that was never sent.
 fn outcome(ask: &Ask, class: u32, error: i32, warmup_ns: i64) -> Outcome {
     Outcome {
         request: 0,

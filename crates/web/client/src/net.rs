@@ -10,7 +10,7 @@ pub(crate) const READABLE: u32 = (libc::EPOLLIN | libc::EPOLLHUP | libc::EPOLLER
 /// Room to send, or an error.
 pub(crate) const WRITABLE: u32 = (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 
-/// Begins to connect; the second value says whether that is done already.
+/// Begins to connect; the second value is true if the connection is complete.
 pub(crate) fn connect(address: &SocketAddr) -> io::Result<(TcpStream, bool)> {
     let domain = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -19,7 +19,7 @@ pub(crate) fn connect(address: &SocketAddr) -> io::Result<(TcpStream, bool)> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and owned by no one else.
     let stream = TcpStream::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
     // A request is one write: there is nothing to collect it with.
     stream.set_nodelay(true)?;
@@ -35,7 +35,7 @@ pub(crate) fn connect(address: &SocketAddr) -> io::Result<(TcpStream, bool)> {
     Ok((stream, done))
 }
 
-/// An address as the kernel wants it.
+/// An address in the kernel's form.
 fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: all zeros is a valid value of this structure of integers.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
@@ -87,7 +87,7 @@ impl Poll {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and owned by no one else.
         let epoll = unsafe { OwnedFd::from_raw_fd(descriptor) };
         Ok(Poll { epoll, events: vec![libc::epoll_event { events: 0, u64: 0 }; batch], ready: 0 })
     }
@@ -97,7 +97,7 @@ impl Poll {
         self.control(libc::EPOLL_CTL_ADD, stream, key, writes)
     }
 
-    /// Watches for room to send as well, or no more.
+    /// Starts or stops watching for room to send.
     pub fn modify(&self, stream: &TcpStream, key: u64, writes: bool) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, stream, key, writes)
     }
@@ -116,7 +116,7 @@ impl Poll {
         let timeout_ns = timeout_ns.max(0);
         let timeout =
             libc::timespec { tv_sec: timeout_ns / 1_000_000_000, tv_nsec: timeout_ns % 1_000_000_000 };
-        // SAFETY: `events` has room for as many events as said; `timeout` is valid; there is no signal mask.
+        // SAFETY: `events` has room for the stated number of events; `timeout` is valid; there is no signal mask.
         let ready = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,

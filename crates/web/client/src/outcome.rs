@@ -15,7 +15,7 @@ pub struct Outcome {
     pub class: u32,
     /// The client within the class.
     pub client: u32,
-    /// Name of the page; absent where the client gave none.
+    /// Name of the page; absent if the client set none.
     pub label: Option<Arc<str>>,
     /// Method of the request.
     pub method: Method,

@@ -9,7 +9,7 @@ pub(crate) const HEAD_LIMIT_BYTES: usize = 64 << 10;
 /// Most header lines.
 const HEADERS: usize = 64;
 
-/// The response is not HTTP, or does not say where it ends. The text names the problem.
+/// The response is not HTTP, or has no length. The text names the problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
@@ -17,9 +17,9 @@ pub struct Malformed(pub &'static str);
 #[derive(Debug)]
 pub struct Parser {
     state: State,
-    /// A head that has come in part.
+    /// A partially received head.
     head: Vec<u8>,
-    /// The response to a `HEAD` has no body, whatever its headers say.
+    /// The response to a `HEAD` has no body, whatever its headers are.
     bodiless: bool,
     begun: bool,
     status: u16,
@@ -29,7 +29,7 @@ pub struct Parser {
 #[derive(Debug)]
 enum State {
     Head,
-    /// So many bytes of the body are to come.
+    /// This many bytes of the body remain.
     Length(u64),
     Chunked(Chunks),
     /// The body ends where the connection does.
@@ -116,7 +116,7 @@ impl Parser {
         self.keep_alive = false;
         match self.state {
             State::UntilClose => self.state = State::Done,
-            // What came since the last line's end was not looked at.
+            // Bytes after the last end of line were not parsed.
             State::Head if !self.head.is_empty() => {
                 let mut headers = [httparse::EMPTY_HEADER; HEADERS];
                 httparse::Response::new(&mut headers).parse(&self.head).map_err(malformed)?;
@@ -159,7 +159,7 @@ impl Parser {
         }
         let before = self.head.len();
         self.head.extend_from_slice(piece);
-        // A head ends with a line: until then there is no need to look at it again.
+        // A head ends with a line: it is parsed again only at the end of a line.
         if !piece.contains(&b'\n') && self.head.len() < HEAD_LIMIT_BYTES {
             return Ok(piece.len());
         }
@@ -167,7 +167,7 @@ impl Parser {
             Some((head, end)) => {
                 self.head.clear();
                 self.begin_body(head)?;
-                // The part kept before had no whole head in it.
+                // The kept part contained no complete head.
                 Ok(end.saturating_sub(before))
             }
             None => Ok(piece.len()),
@@ -242,7 +242,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, Malformed> {
     let mut length = None;
     let mut chunked = false;
     for header in response.headers.iter() {
-        // Told by their lengths first: most lines are none of these.
+        // Lengths are compared first: most lines are none of these.
         match header.name.len() {
             14 if header.name.eq_ignore_ascii_case("content-length") => {
                 let bytes = digits(header.value).ok_or(Malformed("Content-Length"))?;

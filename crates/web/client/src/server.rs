@@ -14,12 +14,12 @@ pub struct Server {
     pub(crate) host: String,
     /// Put before every path; empty, or begins with `/` and does not end with one.
     pub(crate) base: String,
-    /// As it was given, without a `/` at the end.
+    /// The URL as written by the user, without a `/` at the end.
     pub url: Arc<str>,
 }
 
 impl Server {
-    /// Reads `http://HOST[:PORT][/PATH]` and looks the host up; of several addresses the first is taken.
+    /// Reads `http://HOST[:PORT][/PATH]` and resolves the host; the first of several addresses is used.
     ///
     /// # Errors
     /// The URL is malformed or not of HTTP, or there is no such host.

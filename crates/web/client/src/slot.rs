@@ -21,8 +21,8 @@ pub(crate) enum Phase {
     Awaiting,
 }
 
-/// A connection, kept or to be made, and the request on it. A client of a closed loop has one slot for good; those of an
-/// open loop are shared.
+/// A connection, kept or to be made, and the request on it. Each client of a closed loop has its own slot; requests of an
+/// open loop share slots.
 pub(crate) struct Slot {
     pub class: u32,
     /// The pool that it belongs to; `None` for a client's own.
@@ -33,7 +33,7 @@ pub(crate) struct Slot {
     pub ask: Ask,
     pub phase: Phase,
     pub stream: Option<TcpStream>,
-    /// Number of the connection: tells events of an earlier connection apart.
+    /// Number of the connection: distinguishes events of an earlier connection.
     pub generation: u32,
     pub watches_writes: bool,
     /// Whether an answer came on this connection before.
@@ -47,12 +47,12 @@ pub(crate) struct Slot {
     pub verdict: Verdict,
 }
 
-/// What is known of the body so far.
+/// State of the body so far.
 #[derive(Default)]
 pub(crate) struct Verdict {
     /// Bytes of the body so far.
     pub bytes: u64,
-    /// All of it were those of the document.
+    /// All bytes so far are those of the document.
     same: bool,
     /// The body itself, where it is wanted.
     pub body: Vec<u8>,

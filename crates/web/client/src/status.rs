@@ -28,7 +28,7 @@ pub fn of_http(status: u16) -> i32 {
     }
 }
 
-/// What an `errno` of this crate means, in words.
+/// Description of an `errno` of this crate.
 pub fn describe(errno: i32) -> String {
     let text = match errno {
         libc::EIO => "closed before the answer was whole",

@@ -15,7 +15,7 @@ use crate::documents::{Documents, Folders};
 
 /// Marker file that names the documents of a folder.
 const MARK: &str = "weir-documents.json";
-/// What an empty file system has.
+/// Entries of an empty file system.
 const LOST: &str = "lost+found";
 /// Most wrong entries that are named.
 const NAMED: usize = 20;
@@ -85,8 +85,8 @@ pub enum LaidOut {
 }
 
 /// Writes the documents to `folder`, which is created if absent. `progress` is called with the bytes of each. A marker
-/// file names the documents and says whether the tree is complete. After a failure the files are removed. An incomplete
-/// tree of an earlier crash is written again.
+/// file names the documents and states whether the tree is complete. After a failure the files are removed. An incomplete
+/// tree of an earlier crash is rewritten.
 ///
 /// # Errors
 /// The folder holds something else, or is too small; the system refuses.
@@ -148,7 +148,7 @@ fn sizes_agree(documents: &Documents, folder: &Path) -> Result<(), Error> {
 fn has_room(documents: &Documents, folder: &Path) -> Result<(), Error> {
     let available =
         space::of(folder).map_err(failed("cannot tell how much space is free", folder))?.available_bytes;
-    // What an incomplete tree has taken already is written over.
+    // Space of an incomplete tree counts as free: its files are overwritten.
     let there = |number| fs::metadata(folder.join(documents.path(number))).map_or(0, |file| file.len());
     let half = Mark::read(folder)?.is_some();
     let taken: u64 = if half { (0..documents.sizes_bytes().len() as u32).map(there).sum() } else { 0 };
@@ -184,7 +184,7 @@ fn write(documents: &Documents, folder: &Path, progress: &mut impl FnMut(u64)) -
     syncfs(&opened).map_err(|error| failed("cannot be made durable", folder)(error.into()))
 }
 
-/// Takes away what was written. What cannot be removed keeps the mark, which says that the tree is not whole.
+/// Removes the written files. If a file cannot be removed, the marker remains and states that the tree is incomplete.
 fn take_away(documents: &Documents, folder: &Path, made: bool) {
     let mut folders = BTreeSet::new();
     let mut removed = true;
@@ -194,7 +194,7 @@ fn take_away(documents: &Documents, folder: &Path, made: bool) {
         removed &= gone.is_ok_and(|()| true) || !folder.join(documents.path(number)).exists();
     }
     for within in folders {
-        // Those that were not made yet are not there.
+        // Files that were not made yet do not exist.
         let _ = fs::remove_dir(folder.join(within));
     }
     if removed {
@@ -211,7 +211,7 @@ fn take_away(documents: &Documents, folder: &Path, made: bool) {
 pub struct Checked {
     /// Documents that are as they should be.
     pub right: usize,
-    /// Bytes of these.
+    /// Total bytes of these documents.
     pub bytes: u64,
     /// Number of wrong entries.
     pub wrong: usize,

@@ -44,9 +44,9 @@ pub struct Visitors {
     pub folders: Option<Folders>,
     /// Closed or open loop.
     pub visit: Visit,
-    /// What is intended before this is warm-up, ns.
+    /// End of the warm-up: requests intended before this are not counted, ns.
     pub warmup_ns: i64,
-    /// What is intended at or after this is not sent, ns.
+    /// End of the run: requests intended at or after this are not sent, ns.
     pub duration_ns: i64,
     /// Folder that a recording's path is relative to.
     pub folder: std::path::PathBuf,
@@ -55,7 +55,7 @@ pub struct Visitors {
 }
 
 impl Visitors {
-    /// The class that asks `server` for the documents of `workload`.
+    /// The class that requests the documents of `workload` from `server`.
     ///
     /// # Errors
     /// The workload does not read whole files, or has no times for an open loop.

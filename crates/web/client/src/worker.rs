@@ -23,7 +23,7 @@ use crate::slot::{Phase, Slot};
 const EVENTS: usize = 256;
 /// Bytes of one read: enough for most responses, and short enough that other connections do not wait.
 const READ_BYTES: usize = 256 << 10;
-/// Rows handed over at once.
+/// Rows passed on in one batch.
 const BATCH_ROWS: usize = 1024;
 /// Longest interval between checks of timeouts and of the stop flag.
 const TICK_NS: i64 = 20_000_000;
@@ -73,7 +73,7 @@ pub(crate) struct Worker<'a> {
     pub timeout_ns: i64,
     pub poll: Poll,
     pub slots: Vec<Slot>,
-    /// Slots of clients that ask later, by when.
+    /// Slots of clients whose next request is later, by its instant.
     pub due: BinaryHeap<Reverse<(i64, u32)>>,
     pub pools: Vec<Pool>,
     pub buffer: Box<[u8]>,
@@ -210,7 +210,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Gives connections that are free again to those that wait for one.
+    /// Assigns free connections to waiting requests.
     fn send_waiting(&mut self, pool: usize) {
         loop {
             let Pool { waiting, idle, .. } = &mut self.pools[pool];
@@ -221,7 +221,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Gives a source's next request to a connection, or lets it wait for one.
+    /// Assigns a source's next request to a connection, or queues it.
     fn assign(&mut self, pool_index: usize) {
         let pool = &mut self.pools[pool_index];
         let last_ns = pool.pending.at_ns;
@@ -266,7 +266,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Ends requests that timed out, handles a stop, hands over rows.
+    /// Ends requests that timed out, handles a stop, passes rows on.
     fn tick(&mut self, now: i64) {
         if self.stopped_until_ns.is_none() && self.options.stop.load(Ordering::Relaxed) {
             self.stopped_until_ns = Some(now + STOP_GRACE_NS);

@@ -19,7 +19,7 @@ pub(crate) fn of_population(id: u64, rng: &mut impl Rng) -> [Value; 5] {
     ]
 }
 
-/// The same values of a user who registers, from the form.
+/// The same values from the registration form of a new user.
 pub(crate) fn registered(form: &Form) -> Result<[Value; 5], Error> {
     Ok([
         form.text("firstname", 20)?.into(),

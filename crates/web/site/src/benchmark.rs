@@ -43,7 +43,7 @@ impl Benchmark {
         self.definition().name
     }
 
-    /// Its tables, each after those that its foreign keys point at.
+    /// Its tables, each after the tables that its foreign keys reference.
     pub fn tables(self) -> &'static [Table] {
         self.definition().tables
     }
@@ -75,7 +75,7 @@ impl Benchmark {
     /// A client of the site with these facts. `mark` is the prefix of all its tokens and must be unique.
     ///
     /// # Errors
-    /// The facts do not say how large the site is.
+    /// The facts lack the size of the site.
     pub fn visitor(
         self,
         facts: &[(String, String)],

@@ -28,7 +28,7 @@ pub struct Rule {
 
 /// Something that a benchmark acknowledges, and the rule that it is never lost.
 pub(crate) struct Acknowledgement {
-    /// What it is, as in the log of the client.
+    /// Kind, as in the log of the client.
     pub kind: &'static str,
     pub rule: &'static str,
     pub says: &'static str,
@@ -40,7 +40,7 @@ pub(crate) struct Acknowledgement {
 pub(crate) struct Query {
     pub rule: &'static str,
     pub says: &'static str,
-    /// The table whose rows are checked.
+    /// Table of the checked rows.
     pub of: &'static str,
     pub sql: Cow<'static, str>,
     /// Names of the columns in messages.
@@ -128,7 +128,7 @@ pub struct Acknowledged {
     pub kind: String,
     /// The browser's token.
     pub token: String,
-    /// The id that the site gave.
+    /// The id from the site.
     pub id: i64,
     /// The total of the order in cents, or another value that the site stores.
     pub amount: i64,
@@ -162,7 +162,7 @@ pub fn read_orders(path: &Path) -> Result<Vec<Acknowledged>, Error> {
     Ok(orders)
 }
 
-/// Compares acknowledged things of one kind with those that a query finds: token, id, amount.
+/// Compares acknowledged receipts of one kind with the result of a query: token, id, amount.
 pub(crate) fn acknowledged(
     checked: &mut Checked,
     connection: &mut dyn Connection,

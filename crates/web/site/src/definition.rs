@@ -14,7 +14,7 @@ type MakeVisitor = fn(&Facts, Session) -> Result<Box<dyn Visitor>, Error>;
 pub(crate) struct Definition {
     /// Its name in commands, paths and databases.
     pub name: &'static str,
-    /// Its tables, each after those that its foreign keys point at.
+    /// Its tables, each after the tables that its foreign keys reference.
     pub tables: &'static [Table],
     /// Names of its pages.
     pub pages: &'static [&'static str],

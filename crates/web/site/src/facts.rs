@@ -14,7 +14,7 @@ pub(crate) const FACTS: Table = Table {
     key: "name",
     ..Table::BARE
 };
-/// The fact that says whether the load is complete.
+/// The fact that records whether the load is complete.
 pub(crate) const STATE: &str = "state";
 
 /// The facts of the site in a database; none where there is no site.
@@ -61,7 +61,7 @@ pub fn loaded_facts(
 /// A whole number among facts.
 ///
 /// # Errors
-/// It is not there.
+/// There is no such fact.
 pub(crate) fn number(facts: &[(String, String)], name: &str) -> Result<i64, Error> {
     let found = facts.iter().find(|(key, _)| key == name).and_then(|(_, value)| value.parse().ok());
     found.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! What fuzz targets call: parsers of bytes that come from elsewhere. Not part of the interface.
+//! Entry points of fuzz targets: parsers of bytes from outside. Not part of the interface.
 
 use std::io::BufReader;
 
@@ -9,7 +9,7 @@ pub fn request(data: &[u8]) {
     let _ = crate::http::form::pairs(&String::from_utf8_lossy(data));
 }
 
-/// What a database server sends: messages of PostgreSQL, packets of MariaDB.
+/// Data from a database server: messages of PostgreSQL, packets of MariaDB.
 pub fn database(data: &[u8]) {
     crate::database::fuzzing(data);
 }

@@ -9,7 +9,7 @@ use crate::schema::Table;
 /// PostgreSQL's name of the place.
 const TABLESPACE: &str = "weir_hot";
 
-/// Tables, and the folder in which they are to lie. It belongs to the server's user; PostgreSQL wants it empty.
+/// Tables, and their folder. It belongs to the server's user; PostgreSQL requires an empty one.
 #[derive(Debug, Clone, Copy)]
 pub struct Hot<'a> {
     /// Their names.
@@ -28,7 +28,7 @@ impl Hot<'_> {
         format!("'{}'", self.folder.display().to_string().replace('\'', "''"))
     }
 
-    /// The statement that makes the place known, where one is needed.
+    /// The statement that declares the folder to the database, if the engine needs one.
     ///
     /// # Errors
     /// A table is not among those of the benchmark.
@@ -50,7 +50,7 @@ impl Hot<'_> {
     }
 }
 
-/// Where PostgreSQL makes what is defined next: tables, and indexes apart from their tables.
+/// Tablespace of the next definitions in PostgreSQL: tables, and indexes, which are separate from their tables.
 pub(crate) fn place(
     connection: &mut dyn Connection,
     hot: Option<Hot<'_>>,
@@ -63,8 +63,8 @@ pub(crate) fn place(
     Ok(())
 }
 
-/// What the database's own catalog says lies elsewhere: tables (and indexes, where they have files of their own) with the
-/// place of each, by name.
+/// Tables in other folders according to the database's catalog (and indexes, if these have separate files), with the
+/// folder of each, by name.
 ///
 /// # Errors
 /// The database fails.

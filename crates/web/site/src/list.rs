@@ -20,7 +20,7 @@ pub(crate) fn limits(number: i64) -> [Cell; 2] {
     [PER_PAGE.into(), (number * PER_PAGE).into()]
 }
 
-/// What a query gives, as objects with these names.
+/// The rows of a query as objects with these names.
 pub(crate) fn query(
     connection: &mut dyn Connection,
     sql: &str,

@@ -11,15 +11,15 @@ use crate::hot::{self, Hot};
 pub use crate::population::Population;
 use crate::schema::Table;
 
-/// Units of a table's population that are sent at once.
+/// Units of a table's population in one batch.
 const UNITS_PER_CHUNK: u64 = 2000;
 
 /// Options of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadOptions<'a> {
-    /// Threads, each with a connection of its own.
+    /// Threads, each with its own connection.
     pub jobs: usize,
-    /// Drop what is there first.
+    /// Drop existing tables first.
     pub replace: bool,
     /// Tables in another folder.
     pub hot: Option<Hot<'a>>,
@@ -47,7 +47,7 @@ pub struct Loaded {
     pub already: bool,
 }
 
-/// Loads a population. A population that is there completely and is the same is left as it is.
+/// Loads a population. A complete population with the same facts is kept unchanged.
 ///
 /// # Errors
 /// The database fails, or it has another site or an incomplete load and `replace` is not set.
@@ -110,7 +110,7 @@ fn count(connection: &mut dyn Connection, tables: &[Table]) -> Result<Vec<(Strin
         .collect()
 }
 
-/// Drops the tables of every benchmark that is known, makes those of this one, and notes what is going to be in them.
+/// Drops the tables of all benchmarks, creates those of this one, and records their facts.
 fn prepare(
     connection: &mut dyn Connection,
     tables: &[Table],

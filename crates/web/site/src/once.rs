@@ -6,9 +6,9 @@ use crate::Error;
 use crate::database::Connection;
 use crate::http::Context;
 
-/// Carries out `work` in a transaction, unless `find` (a query with the token as its one parameter, which gives id and
-/// amount) says that the same request was carried out before; then its id and amount are answered. `lock` is carried out
-/// first: a repeat that comes while the first is still going on waits there. The work returns id and amount.
+/// Carries out `work` in a transaction, unless `find` (a query for id and amount with the token as its only parameter)
+/// finds the result of the same request; then these are returned. `lock` is executed first: a repeat that arrives during
+/// the first request waits there. The work returns id and amount.
 pub(crate) fn once(
     context: &mut Context<'_>,
     token: &str,

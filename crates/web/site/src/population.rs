@@ -1,4 +1,4 @@
-//! Initial content of a site: its size, its rows, and what all benchmarks share of it.
+//! Initial content of a site: its size, its rows, and common parts of all benchmarks.
 
 use crate::Error;
 use crate::database::{Row, Value};
@@ -24,13 +24,13 @@ pub(crate) fn out_of_range(option: &str, found: impl ToString, range: &str) -> E
 
 /// Initial rows of a benchmark's tables.
 pub trait Population: Send + Sync {
-    /// Its tables, each after those that its foreign keys point at.
+    /// Its tables, each after the tables that its foreign keys reference.
     fn tables(&self) -> &'static [Table];
 
     /// Number of units of a table. A unit is a row, or the rows that belong to one row of another table.
     fn units(&self, table: &str) -> u64;
 
-    /// Adds the rows of a unit, counted from 1, of a table. They depend on nothing but the seed and the scale.
+    /// Adds the rows of a unit, counted from 1, of a table. They depend only on the seed and the scale.
     fn rows(&self, table: &str, unit: u64, to: &mut Vec<Row>);
 
     /// Facts that determine the content, by name: benchmark, seed, scale. Stored in the database.

@@ -9,7 +9,7 @@ pub enum Kind {
     Int,
     /// A whole number of 8 bytes: cents, seconds since 1970, and ids of what grows.
     Big,
-    /// An id that the database gives to new rows, 8 bytes; the first column of the primary key.
+    /// An id that the database assigns to new rows, 8 bytes; the first column of the primary key.
     Serial,
     /// Text of at most this many characters.
     Text(u16),
@@ -52,7 +52,7 @@ pub struct Table {
     pub unique: &'static [&'static str],
     /// Secondary indexes: their columns, separated by commas.
     pub indexes: &'static [&'static str],
-    /// Columns that point at another table's key: column, table, column there.
+    /// Foreign keys: column, table, column of that table.
     pub foreign: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -133,7 +133,7 @@ impl Table {
         statements
     }
 
-    /// The statement after which new ids follow those that were loaded.
+    /// The statement that sets the next id after the loaded rows.
     pub fn continue_ids(&self, engine: Engine) -> Option<String> {
         let serial = self.columns.iter().find(|column| column.kind == Kind::Serial)?;
         (engine == Engine::PostgreSql).then(|| {

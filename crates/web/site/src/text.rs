@@ -13,13 +13,13 @@ const PARTS: [&str; 24] = [
     "pe", "ra", "se", "ta", "un", "ve", "wi",
 ];
 
-/// DIGSYL: a number in at least so many digits, each as its syllable. `digits` 0 leaves it as long as it is.
+/// DIGSYL: a number as syllables, one for each digit, padded to `digits` digits (0: no padding).
 pub fn digsyl(number: u64, digits: usize) -> String {
     format!("{number:0digits$}").bytes().map(|digit| SYLLABLES[usize::from(digit - b'0')]).collect()
 }
 
-/// The generator of a row: its numbers depend on the seed, the table and the row's place alone, so that neither the order
-/// in which rows are made nor the number of threads matters.
+/// The generator of a row: its numbers depend only on the seed, the table and the row's number, not on the order of
+/// generation or the number of threads.
 pub fn row_generator(seed: u64, table: &str, row: u64) -> ChaCha8Rng {
     // FNV-1a, 64 bits (Fowler, Noll, Vo).
     let hash = table

@@ -70,7 +70,7 @@ fn both_engines_hold_the_same_whatever_the_threads() {
     }
 }
 
-/// What is there is left alone, unless one says so.
+/// An existing site is kept unless `replace` is set.
 fn again(address: &Address) {
     assert!(fill(address, &BOOKS, 1).already);
     let other = Books { items: 100, ..BOOKS };
@@ -230,7 +230,7 @@ fn refusals(visit: &mut Visit) {
     assert_eq!(visit.post("BUYC", &texts(&order("999999", "1", "t"))).0, 404);
 }
 
-/// Orders of a known and a new customer; what was acknowledged.
+/// Orders of a known and a new customer; returns the acknowledged receipts.
 fn orders(visit: &mut Visit) -> Vec<Acknowledged> {
     let cart = visit.do_it("SHOP", &[("i_id", "17")]);
     let sc_id = int(&cart, "sc_id").to_string();
@@ -304,7 +304,7 @@ fn outage(server: &Server, visit: &mut Visit) {
     }
 }
 
-/// Each invariant is damaged in turn, and found by its rule alone.
+/// Each invariant is violated in turn, and only its rule reports it.
 fn damages(connection: &mut dyn Connection, orders: &[Acknowledged]) {
     let engine = connection.engine();
     let (tokens, foreign) = match engine {

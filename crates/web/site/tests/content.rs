@@ -9,7 +9,7 @@ use weir_web_site::benchmark::Scale;
 use weir_web_site::browse::Asked;
 
 const SCALE: Scale = Scale { items: 40, browsers: 1, share: 0.001, seed: 7 };
-/// Units of a table that are looked at.
+/// Units of a table that are examined.
 const UNITS: u64 = 60;
 
 /// The first eight digits of a hash.

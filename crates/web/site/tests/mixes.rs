@@ -77,14 +77,14 @@ fn visited(database: &Server, benchmark: Benchmark, mix: &str, seconds: f64) {
     })
     .unwrap();
     assert!(refused.is_empty(), "{mix}: {refused:?}");
-    // What the browsers had answered is what the site says that it answered.
+    // The answers of the browsers equal the site's own counts.
     let seen: BTreeMap<String, u64> =
         read_status(&server).unwrap().answered.into_iter().filter(|(_, count)| *count > 0).collect();
     assert_eq!(seen, asked, "{mix}");
     let total: u64 = seen.values().sum();
     assert_eq!(report.classes[0].answered, total);
-    // Chi-squared of the pages. Those of a session depend on each other, which spreads it wider than independent draws would:
-    // twice over is allowed for. Pages that are expected fewer than five times are taken together.
+    // Chi-squared of the pages. Pages of one session depend on each other, which increases the variance: twice the
+    // critical value is allowed. Pages with an expected count below five are pooled.
     let (mut squares, mut cells, mut rare) = (0.0, 0, (0.0, 0.0));
     for (page, share) in expected(&model) {
         let (found, wanted) = (seen.get(&page).copied().unwrap_or(0) as f64, share * total as f64);
@@ -124,7 +124,7 @@ fn visited(database: &Server, benchmark: Benchmark, mix: &str, seconds: f64) {
     assert!(benchmark.check(&mut *address.connect().unwrap(), &orders).unwrap().holds());
 }
 
-/// What contradicts each rule, and how it is put right. Those of the bookshop have a test of their own.
+/// A violation of each rule, and its repair. The rules of the bookshop have a separate test.
 fn damages(benchmark: Benchmark) -> &'static [(&'static str, &'static str, &'static str)] {
     match benchmark {
         Benchmark::TpcW => &[],

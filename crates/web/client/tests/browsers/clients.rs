@@ -8,7 +8,7 @@ use weir_web_client::{
     Answer, Ask, Class, Client, Error, Expect, Load, Method, Options, Outcome, Server, browse,
 };
 
-/// Asks what the functions write, one after the other, and keeps what it sees: error, status, body.
+/// Sends the requests of these functions one after the other, and keeps error, status and body of each answer.
 struct Script {
     steps: std::vec::IntoIter<fn(&mut Ask)>,
     seen: Seen,

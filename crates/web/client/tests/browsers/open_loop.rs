@@ -28,7 +28,7 @@ fn workload(arrivals: Arrivals) -> Workload {
         access: Access::Random,
         read_share: 1.0,
         deadline: None,
-        // Documents are asked for whole all the same.
+        // Documents are requested whole nevertheless.
         block_bytes: Some(4096),
         alignment_bytes: 4096,
         targets: None,
@@ -75,7 +75,7 @@ fn a_stall_shows_in_response_times_and_not_in_times_from_sending() {
         let (outcomes, report) = run(&workload, &visitors, &server.url(), &options);
         assert_eq!(outcomes.len(), 400, "200 a second, stall or not");
         assert!(outcomes.iter().all(|row| row.error == 0 && row.body_bytes == 8192));
-        // They were asked for at the times of the workload.
+        // They were requested at the times of the workload.
         let stream = Stream::new(
             &Workload { block_bytes: None, ..workload.clone() },
             StreamOptions {

@@ -80,7 +80,7 @@ fn a_folder_that_holds_something_else_is_refused_and_left_alone() {
 fn what_fails_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("www");
-    // A folder lies where a document is to be written.
+    // A folder has the path of a document.
     fs::create_dir(&root).unwrap();
     let documents = documents(5, 4096);
     let mut count = 0;

@@ -24,7 +24,7 @@ fn the_access_log_agrees() {
 
     let log = std::fs::read_to_string(nginx.access_log()).unwrap();
     let lines: Vec<Vec<&str>> = log.lines().map(|line| line.split(' ').collect()).collect();
-    // nginx logs what came with nothing to it, too: the test for its port.
+    // nginx also logs the empty connection that tests its port.
     let asked: Vec<_> =
         lines.iter().filter(|line| line.get(2).is_some_and(|path| path.ends_with(".dat"))).collect();
     assert_eq!(asked.len(), outcomes.len());

@@ -155,7 +155,7 @@ impl Client for Emulated {
         if let Some(answer) = answered
             && self.take(answer)
         {
-            // The same request with the same token: what was done already is not done twice.
+            // The same request with the same token: its effect happens once.
             self.repeated.fetch_add(1, Ordering::Relaxed);
             ask.at_ns = now_ns + RETRY_AFTER.as_nanos() as i64;
             self.write(ask);

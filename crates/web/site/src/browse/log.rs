@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Receipt;
 use crate::Error;
 
-/// An append-only log: a line `KIND TOKEN ID AMOUNT` for each receipt, handed to the kernel before the browser goes on.
+/// An append-only log: a line `KIND TOKEN ID AMOUNT` for each receipt, written to the kernel before the browser
+/// continues.
 pub struct OrderLog {
     path: PathBuf,
     file: Mutex<File>,

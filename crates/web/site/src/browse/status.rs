@@ -25,7 +25,7 @@ pub struct Status {
 /// Reads `/status` of a site at `http://HOST:PORT`.
 ///
 /// # Errors
-/// There is no such site, or it answers something else.
+/// The site is not reachable, or the answer is malformed.
 pub fn read_status(server: &weir_web_client::Server) -> Result<Status, Error> {
     let strange =
         |what: &str| Error::Input(format!("{}/status: {what}; is a site served there?", server.url));

@@ -37,7 +37,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Adds an outcome; those of the warm-up are passed over.
+    /// Adds an outcome; outcomes of the warm-up are ignored.
     pub fn add(&mut self, outcome: &Outcome) {
         let Some(page) = outcome.label.as_ref().filter(|_| !outcome.warmup) else { return };
         match outcome.completed_ns {

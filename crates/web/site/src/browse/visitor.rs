@@ -17,7 +17,7 @@ pub struct Receipt {
     pub kind: &'static str,
     /// The browser's token.
     pub token: String,
-    /// The id that the site gave.
+    /// The id from the site.
     pub id: i64,
     /// Its total in cents, or another value that the site stores.
     pub amount: i64,
@@ -97,7 +97,7 @@ pub trait Visitor: Send {
     /// Fills in the parameters of a page.
     fn ask(&mut self, page: &str, asked: &mut Asked);
 
-    /// Updates the state from an answer; returns what the site acknowledged.
+    /// Updates the state from an answer; returns acknowledged receipts.
     fn take(&mut self, page: &str, answer: &Value) -> Option<Receipt>;
 
     /// The site refused the last request; it is not repeated.

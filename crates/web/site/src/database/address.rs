@@ -28,7 +28,7 @@ pub struct Address {
     pub user: String,
     /// The database.
     pub database: String,
-    /// The file that holds the password, mode 0600. Without it the server must know the user by the socket.
+    /// The file that holds the password, mode 0600. Without it the server must authenticate the user by the socket.
     pub password_file: Option<PathBuf>,
 }
 

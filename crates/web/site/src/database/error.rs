@@ -13,7 +13,7 @@ pub enum DatabaseError {
     Password {
         /// The file.
         path: String,
-        /// What is wrong with it, and what to do.
+        /// The problem and its remedy.
         reason: String,
     },
     /// The server cannot be reached, or the connection broke.
@@ -31,7 +31,7 @@ pub enum DatabaseError {
         code: String,
         /// MariaDB's error number; 0 of PostgreSQL.
         number: u16,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// The server sent a message that violates its protocol or is not supported.
@@ -42,9 +42,9 @@ pub enum DatabaseError {
     Column {
         /// The column's place, from 0.
         column: usize,
-        /// What was found.
+        /// The value that was found.
         found: String,
-        /// What is expected.
+        /// The expected value.
         expected: &'static str,
     },
 }

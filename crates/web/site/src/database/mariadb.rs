@@ -16,15 +16,15 @@ const COM_STMT_EXECUTE: u8 = 0x17;
 /// Long password, found rows, long flag, connect with database, protocol 4.1, transactions, secure connection, plugins.
 const CAPABILITIES: u32 = 0x1 | 0x2 | 0x4 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const UTF8MB4: u8 = 45;
-/// What `caching_sha2_password` says about the proof.
+/// Result of the proof in `caching_sha2_password`.
 const SHA2_PROOF_ACCEPTED: u8 = 3;
 const SHA2_PASSWORD_WANTED: u8 = 4;
 /// A packet of this size is continued by the next.
 const LONGEST_PACKET_BYTES: usize = 0xff_ffff;
-/// What one statement of `INSERT` may hold; servers take 16 MiB unless told otherwise.
+/// Maximum size of one `INSERT` statement; servers accept 16 MiB by default.
 const INSERT_BYTES: usize = 1 << 20;
 
-/// Ends an INSERT that gives the id of its row, in the one column behind.
+/// Ends an INSERT that returns the id of its row, from the column that follows.
 const RETURNING_ID: &str = " RETURNING ";
 
 struct Prepared {
@@ -42,7 +42,7 @@ pub(super) struct MariaDb {
     packet: Vec<u8>,
 }
 
-/// What the first packet of an answer says.
+/// First packet of an answer.
 enum First {
     Done { affected: u64, last_id: u64 },
     Columns(usize),
@@ -122,7 +122,7 @@ impl MariaDb {
                 }
                 (Some(1), Some(&SHA2_PROOF_ACCEPTED)) => {}
                 (Some(1), Some(&SHA2_PASSWORD_WANTED)) => match (&address.place, &password) {
-                    // Nobody else can read a Unix socket.
+                    // A Unix socket cannot be read by others.
                     (Place::Socket(_), Some(password)) => self.send(&[password.as_bytes(), &[0]].concat())?,
                     _ => {
                         return Err(self.stream.strange(format!(
@@ -284,7 +284,7 @@ impl Connection for MariaDb {
             self.command(COM_QUERY, statement.as_bytes())?;
             if let First::Columns(count) = self.first()? {
                 self.definitions(count)?;
-                // The packet at hand ends the definitions; rows follow, and another that ends them.
+                // The current packet ends the definitions; rows follow, then a packet that ends them.
                 loop {
                     self.receive()?;
                     if self.is_end() {
@@ -378,7 +378,7 @@ mod tests {
         body
     }
 
-    /// A server that plays the part of MySQL 8: it wants the password in full, then answers statements.
+    /// A server that imitates MySQL 8: it requests full authentication, then answers statements.
     fn mysql8(mut client: impl Read + Write) {
         const OK: [u8; 7] = [0, 0, 0, 2, 0, 0, 0];
         client.write_all(&greeting()).unwrap();

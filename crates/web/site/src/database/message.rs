@@ -57,7 +57,7 @@ pub(super) fn column_types(body: &RowDescriptionBody) -> io::Result<Vec<Oid>> {
     body.fields().map(|field| Ok(field.type_oid())).collect()
 }
 
-/// A row whose values are text; `None` if it is not as the columns say.
+/// A row of text values; `None` if it does not match the columns.
 pub(super) fn row(body: &DataRowBody, columns: &[Oid]) -> Option<Row> {
     let mut ranges = body.ranges();
     let mut values = Vec::with_capacity(columns.len());
@@ -97,7 +97,7 @@ pub(super) fn server_error(body: &ErrorResponseBody) -> DatabaseError {
     DatabaseError::Server { code, number: 0, message }
 }
 
-/// Decodes bytes as messages, as far as they are any.
+/// Decodes bytes as messages up to the first that is malformed.
 pub(super) fn fuzzing(data: &[u8]) {
     let framed = |tag: u8| {
         let length = (data.len() as u32 + 4).to_be_bytes();

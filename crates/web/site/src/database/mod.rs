@@ -1,8 +1,9 @@
 //! Connections to PostgreSQL and MariaDB: blocking, one per thread, statements prepared once.
 //!
-//! PostgreSQL's messages and its authentication are those of `postgres-protocol`; the packets of MariaDB and MySQL are written
-//! here (`mariadb.rs` says why). A server that dies is an I/O error on a socket with a time limit. Statements are written once, with `?` for a parameter; times are whole seconds since 1970
-//! and money is whole cents, so that both engines hold and add up the same.
+//! PostgreSQL's messages and its authentication are those of `postgres-protocol`; the packets of MariaDB and MySQL are
+//! written here (`mariadb.rs` says why). A server that dies is an I/O error on a socket with a time limit. Statements are
+//! written once, with `?` for a parameter; times are whole seconds since 1970 and money is whole cents, so both engines
+//! store and add the same values.
 
 mod address;
 mod error;
@@ -21,7 +22,7 @@ pub use pool::{Lease, Pool};
 pub use transaction::{MOST_ATTEMPTS, transaction};
 pub use value::{Row, Value};
 
-/// Decodes what a server of either engine sends.
+/// Decodes messages from a server of either engine.
 pub(crate) fn fuzzing(data: &[u8]) {
     let (first, second) = data.split_at(data.len() / 2);
     message::fuzzing(data);
@@ -49,12 +50,12 @@ impl Engine {
     }
 }
 
-/// What a statement gave.
+/// Result of a statement.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     /// The rows of a query, or of a `RETURNING` clause.
     pub rows: Vec<Row>,
-    /// Rows that were changed; of an UPDATE those that were found, even where they already held what was written.
+    /// Changed rows; for an UPDATE the matched rows, even if their values were equal before.
     pub affected: u64,
 }
 
@@ -66,7 +67,7 @@ pub trait Connection: Send {
     /// Carries out one statement with parameters in place of its `?`; the statement is prepared at its first use.
     ///
     /// # Errors
-    /// The server refused it, or is gone.
+    /// The server refused it, or the connection is lost.
     fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Answer, DatabaseError>;
 
     /// Carries out statements without parameters, such as definitions, one after another.

@@ -5,13 +5,13 @@ use sha2::Sha256;
 
 use super::{DatabaseError, Row, Value};
 
-/// The kind of a column whose value is a whole number of 8 bytes.
+/// Type of a column of whole numbers of 8 bytes.
 pub(super) const LONGLONG: u8 = 8;
 /// The kind of a parameter of text.
 pub(super) const VAR_STRING: u8 = 0xfd;
 const NULL_KIND: u8 = 6;
 
-/// Reads parts of a packet; what is not there is an error, never a panic.
+/// Reads parts of a packet; a missing part is an error, never a panic.
 pub(super) struct In<'a>(pub(super) &'a [u8]);
 
 impl<'a> In<'a> {
@@ -26,7 +26,7 @@ impl<'a> In<'a> {
         Some(self.take(bytes)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// A whole number that says its own length.
+    /// A length-encoded integer.
     pub(super) fn length(&mut self) -> Option<u64> {
         match self.int(1)? {
             0xfc => self.int(2),
@@ -37,7 +37,7 @@ impl<'a> In<'a> {
         }
     }
 
-    /// Bytes whose number stands before them.
+    /// A length-encoded string.
     pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.length()?).ok()?;
         self.take(length)
@@ -73,12 +73,12 @@ pub(super) fn put_bytes(bytes: &[u8], to: &mut Vec<u8>) {
     to.extend(bytes);
 }
 
-/// What the server says first.
+/// Greeting of the server.
 #[derive(Debug)]
 pub(super) struct Greeting {
     pub(super) scramble: Vec<u8>,
     pub(super) plugin: String,
-    /// Says `MariaDB` where it is none of MySQL.
+    /// Contains `MariaDB` unless the server is MySQL.
     pub(super) version: String,
 }
 
@@ -228,7 +228,7 @@ pub(super) fn put_parameters(parameters: &[Value], to: &mut Vec<u8>) {
     }
 }
 
-/// A value as it is written into a statement of `INSERT`.
+/// A value in the text of an `INSERT` statement.
 pub(super) fn put_literal(value: &Value, to: &mut Vec<u8>) {
     match value {
         Value::Null => to.extend(b"NULL"),

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::{Address, Connection, DatabaseError};
 
-/// Connections that are lent to one thread at a time; those that broke are replaced when they are next needed.
+/// Connections, each used by one thread at a time; broken ones are replaced at the next use.
 pub struct Pool {
     address: Address,
     state: Mutex<State>,
@@ -26,7 +26,7 @@ pub struct Lease<'a> {
 }
 
 impl Pool {
-    /// A pool of at most `size` connections; the first is opened at once.
+    /// A pool of at most `size` connections; the first is opened immediately.
     ///
     /// # Errors
     /// The database cannot be opened.

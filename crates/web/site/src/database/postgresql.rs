@@ -19,7 +19,7 @@ const LONGEST_MESSAGE_BYTES: usize = 1 << 28;
 const HEAD_BYTES: usize = 5;
 const COPY_CHUNK_BYTES: usize = 64 << 10;
 
-/// A statement that the server knows.
+/// A prepared statement of the server.
 struct Prepared {
     name: String,
     /// The type of each column of its result.
@@ -128,8 +128,8 @@ impl PostgreSql {
         }
     }
 
-    /// Reads up to `ReadyForQuery`, and hands what is neither an error nor a notice to `each`. The first error is returned once
-    /// the server is ready again.
+    /// Reads up to `ReadyForQuery`, and passes messages other than errors and notices to `each`. The first error is
+    /// returned once the server is ready again.
     fn until_ready(
         &mut self,
         mut each: impl FnMut(Message) -> Result<(), &'static str>,
@@ -140,7 +140,7 @@ impl PostgreSql {
                 Message::ReadyForQuery(_) => return failed.map_or(Ok(()), Err),
                 Message::ErrorResponse(body) => {
                     let error = server_error(&body);
-                    // After these the server says no more.
+                    // The server sends nothing after these.
                     if error.is_gone() {
                         self.stream.broken = true;
                         return Err(error);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Address, DatabaseError, Engine, Place};
 
-/// A statement that takes longer is given up, with its connection. Indexes of a large table are made within it.
+/// Time limit of a statement; its connection is closed then. It is long enough for the indexes of a large table.
 const LONGEST_ANSWER: Duration = Duration::from_secs(3600);
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 
@@ -91,7 +91,7 @@ impl Stream {
     }
 }
 
-/// PostgreSQL's sockets have a fixed name in a folder; both may be given.
+/// PostgreSQL's sockets have a fixed name in a folder; the path may be either.
 fn socket_file(engine: Engine, path: &std::path::Path) -> PathBuf {
     match engine {
         Engine::PostgreSql if path.is_dir() => path.join(".s.PGSQL.5432"),

@@ -88,7 +88,7 @@ impl super::Answer {
         self.rows.first()
     }
 
-    /// The whole number that a query gives: first row, first column.
+    /// The whole number in the first column of the first row.
     ///
     /// # Errors
     /// There is no row, or something else in it.

@@ -27,7 +27,7 @@ pub struct Request {
 pub enum NoRequest {
     /// The client has closed the connection, or it broke.
     Closed,
-    /// What came is not HTTP, or too long: the status to answer with, and why.
+    /// The input is not HTTP, or too long: status of the answer, and reason.
     Refused(u16, &'static str),
 }
 
@@ -40,7 +40,7 @@ impl From<std::io::Error> for NoRequest {
 /// Reads the next request of a connection.
 ///
 /// # Errors
-/// The connection is closed, or what came is no request; then the connection is of no further use.
+/// The connection is closed, or the input is no request; then the connection must be closed.
 pub fn read<S: Read>(from: &mut BufReader<S>) -> Result<Request, NoRequest> {
     let mut head = Vec::new();
     loop {
@@ -54,7 +54,7 @@ pub fn read<S: Read>(from: &mut BufReader<S>) -> Result<Request, NoRequest> {
                 _ => NoRequest::Closed,
             });
         }
-        // An empty line before a request is to be ignored (RFC 9112, 2.2).
+        // An empty line before a request is ignored (RFC 9112, 2.2).
         if head == b"\r\n" || head == b"\n" {
             head.clear();
         }

@@ -48,7 +48,7 @@ impl Application {
     }
 }
 
-/// Counts a connection for as long as it is served.
+/// Counts a connection while it is served.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl Drop for Counted<'_> {
@@ -200,7 +200,7 @@ impl Site {
         }
     }
 
-    /// What has been answered so far, by page.
+    /// Answers so far, by page.
     fn status(&self) -> Value {
         let pages: serde_json::Map<String, Value> = self
             .counts
@@ -224,7 +224,7 @@ impl Site {
     }
 }
 
-/// A stream whose reads come to an end in time.
+/// A stream whose reads have a deadline.
 struct Timed {
     stream: TcpStream,
     until: Option<Instant>,
@@ -255,7 +255,8 @@ fn write(to: &mut TcpStream, status: u16, body: &Value, keep_alive: bool) -> std
     };
     let connection = if keep_alive { "keep-alive" } else { "close" };
     let retry = if status == 503 { "Retry-After: 1\r\n" } else { "" };
-    // One write, so that head and body are one segment where they fit. No page is the same twice: a proxy is to keep none.
+    // One write: head and body are one segment if they fit. Pages differ from request to request: a proxy must not cache
+    // them.
     let answer = format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nContent-Length: \
          {}\r\n{retry}Connection: {connection}\r\n\r\n{body}",

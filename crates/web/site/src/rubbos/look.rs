@@ -54,7 +54,7 @@ pub(super) fn in_category(connection: &mut dyn Connection, form: &Form) -> Resul
     Ok(json!({"category": category, "number": number, "stories": rows}))
 }
 
-/// Stories of a day, which is given as seconds since 1970.
+/// Stories of a day (seconds since 1970).
 pub(super) fn older(connection: &mut dyn Connection, form: &Form) -> Result<Value, Error> {
     let (since, number) = (form.int("since", 0, 1 << 40)?, number(form)?);
     let sql = format!(

@@ -17,7 +17,7 @@ pub const CATEGORIES: u64 = 21;
 pub const DICTIONARY: u64 = 1000;
 /// Every author is the first of ten users.
 pub const USERS_PER_AUTHOR: u64 = 10;
-/// Ids of comments are given by the story and the comment's place.
+/// The id of a comment is computed from the story and the position in its thread.
 pub(super) const COMMENT_IDS_PER_STORY: u64 = 64;
 
 /// Initial content of a RUBBoS site.

@@ -1,12 +1,12 @@
 //! The eight tables of RUBBoS.
 //!
-//! Times are whole seconds since 1970. `rating_initial` says where a rating came from; `token` is the browser's own mark, so
-//! that a repeated request does nothing twice. A submission that was accepted or rejected stays, with its state.
+//! Times are whole seconds since 1970. `rating_initial` is the rating before the run, for checks; `token` identifies a
+//! browser's request: a repeated request has no second effect. An accepted or rejected submission is kept with its state.
 
 use crate::schema::Kind::{Big, Int, Long, Serial, Text};
 use crate::schema::{Table, columns};
 
-/// The tables, each after those that its foreign keys point at.
+/// The tables, each after the tables that its foreign keys reference.
 pub const TABLES: &[Table] =
     &[CATEGORIES, USERS, SUBMISSIONS, STORIES, OLD_STORIES, COMMENTS, OLD_COMMENTS, MODERATOR_LOG];
 
@@ -74,7 +74,7 @@ const OLD_COMMENTS: Table = Table {
     ..COMMENTS
 };
 
-// The comment is one of two tables, which `old` tells apart, so that no foreign key can say it.
+// The comment is in one of two tables, selected by `old`; a foreign key cannot express that.
 const MODERATOR_LOG: Table = Table {
     name: "moderator_log",
     columns: columns![

@@ -185,13 +185,13 @@ impl Visitor for Poster {
             self.submissions = ids(submissions);
         }
         if let Some(comments) = rows("comments") {
-            // Those of a search say their stories themselves.
+            // Results of a search contain the ids of their stories.
             let here = number("story");
             let pair = |row: &Value| {
                 Some((row.get("story").and_then(Value::as_i64).or(here)?, row.get("id")?.as_i64()?))
             };
             let found: Vec<(i64, i64)> = comments.iter().filter_map(pair).collect();
-            // A comment without answers leaves those that were seen before it.
+            // A comment without answers keeps the previous list.
             if !found.is_empty() || page.starts_with("Search") {
                 self.comments = found;
             }

@@ -70,7 +70,7 @@ pub(super) fn comment(form: &Form, context: &mut Context<'_>) -> Result<Value, E
     )
 }
 
-/// A rating: -1, 0 or 1, as far as the comment's rating stays from -1 to 5. What was done is noted.
+/// A rating: -1, 0 or 1, limited so that the comment's rating stays within -1 to 5. Each rating is logged.
 pub(super) fn moderate(form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
     let (token, story, comment) = (form.text("token", 64)?, form.id("story")?, form.id("comment")?);
     let rating = form.int("rating", -1, 1)?;
@@ -123,7 +123,7 @@ pub(super) fn submit(form: &Form, context: &mut Context<'_>) -> Result<Value, Er
     )
 }
 
-/// A submission becomes a story, or does not. What is decided stays decided.
+/// A submission becomes a story or is rejected. The first decision is final.
 pub(super) fn decide(form: &Form, context: &mut Context<'_>, accept: bool) -> Result<Value, Error> {
     let submission = form.id("submission")?;
     let now_s = context.now_s;

@@ -151,7 +151,7 @@ impl Population for Auctions {
             }
             "bids" => {
                 let item = self.old_items() + unit;
-                // Ids are given by the item and the bid's place, with room for 32 on each.
+                // The id of a bid is computed from the item and the bid's number, with room for 32 on each item.
                 to.extend(self.bids(item).1.into_iter().zip(1..).map(|((user, amount), place)| {
                     row([
                         int(unit * 32 + place),

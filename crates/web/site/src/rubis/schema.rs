@@ -1,12 +1,12 @@
 //! The nine tables of RUBiS.
 //!
-//! Money is whole cents and times are whole seconds since 1970. `quantity_initial` says where a quantity came from; `token` is
-//! the browser's own mark, so that a repeated request does nothing twice.
+//! Money is whole cents and times are whole seconds since 1970. `quantity_initial` is the quantity before the run, for
+//! checks; `token` identifies a browser's request: a repeated request has no second effect.
 
 use crate::schema::Kind::{Big, Int, Long, Serial, Text};
 use crate::schema::{Table, columns};
 
-/// The tables, each after those that its foreign keys point at.
+/// The tables, each after the tables that its foreign keys reference.
 pub const TABLES: &[Table] = &[CATEGORIES, REGIONS, USERS, ITEMS, OLD_ITEMS, BIDS, COMMENTS, BUY_NOW];
 
 const CATEGORIES: Table = Table { name: "categories", ..Table::NAMED };
@@ -51,7 +51,7 @@ const BIDS: Table = Table {
     ..Table::BARE
 };
 
-// A comment may be about an item that is sold or not yet: of two tables, so that no foreign key can say it.
+// The item of a comment is in one of two tables (sold or for sale); a foreign key cannot express that.
 const COMMENTS: Table = Table {
     name: "comments",
     columns: columns![

@@ -94,7 +94,7 @@ pub(super) fn bid(form: &Form, context: &mut Context<'_>) -> Result<Value, Error
     })
 }
 
-/// A purchase at once, of what is left; nothing is sold where too few are left: id 0.
+/// An immediate purchase. If too few items are left, nothing is sold: id 0.
 pub(super) fn buy_now(form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
     let (token, item) = (form.text("token", 64)?, form.id("item")?);
     let quantity = form.int("qty", 1, 1000)?;
@@ -114,7 +114,7 @@ pub(super) fn buy_now(form: &Form, context: &mut Context<'_>) -> Result<Value, E
     })
 }
 
-/// A comment on a user, whose rating changes by it.
+/// A comment on a user, which changes the user's rating.
 pub(super) fn comment(form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
     let (token, item, to) = (form.text("token", 64)?, form.id("item")?, form.id("to")?);
     let rating = form.int("rating", -5, 5)?;

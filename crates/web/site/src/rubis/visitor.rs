@@ -22,7 +22,7 @@ pub(super) struct Bidder {
     number: i64,
     seen: Vec<i64>,
     item: i64,
-    /// What the item's highest bid was, or its price.
+    /// Highest bid on the item, or its price.
     bid: i64,
     quantity: i64,
     other: i64,
@@ -48,7 +48,7 @@ impl Bidder {
         })
     }
 
-    /// One of the items that the site had for sale at first.
+    /// One of the items that were for sale initially.
     fn any_item(&mut self) -> i64 {
         self.old_items + self.session.rng.random_range(1..=self.items)
     }
@@ -175,7 +175,7 @@ impl Visitor for Bidder {
             self.other = seller;
             self.bid = number("max_bid").unwrap_or(0).max(number("initial_price").unwrap_or(100));
             self.quantity = number("quantity").unwrap_or(1);
-            // What is no longer for sale cannot be bid for.
+            // Items that are no longer for sale accept no bids.
             if answer.get("for_sale") == Some(&Value::Bool(false)) {
                 self.item = self.any_item();
             }

@@ -11,12 +11,12 @@ use crate::http::{Context, Form};
 const ORDERS_LOOKED_AT: i64 = 10_000;
 
 impl Bookshop {
-    /// Admin request: a book as it is.
+    /// Admin request: the current data of a book.
     pub(super) fn admin_request(&self, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
         self.product(form, context)
     }
 
-    /// Admin confirm: changes a book, and relates it to what its last buyers bought most besides.
+    /// Admin confirm: changes a book, and sets its related books to those that its last buyers bought most.
     pub(super) fn admin_confirm(&self, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
         let i_id = form.id("i_id")?;
         let cost = form.int("cost", 1, 1_000_000_000)?;

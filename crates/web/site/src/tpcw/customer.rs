@@ -65,7 +65,7 @@ impl Bookshop {
         Ok(json!({"c_id": c_id, "sc_id": sc_id, "uname": name}))
     }
 
-    /// Buy request: a customer logs in or is registered, and sees what the cart comes to.
+    /// Buy request: a customer logs in or registers, and sees the total of the cart.
     pub(super) fn buy_request(&self, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
         let sc_id = form.id("sc_id")?;
         let now_s = context.now_s;

@@ -13,15 +13,15 @@ use crate::http::{Context, Form};
 
 const DAY_S: i64 = 86_400;
 
-/// A stock that falls below 10 is filled up by 21 (clause 2.7.3). Columns are assigned from left to right in one engine and
-/// at once in the other: the restocked are counted first, by the stock as it was.
+/// A stock that falls below 10 is filled up by 21 (clause 2.7.3). One engine assigns columns from left to right, the
+/// other all together: `i_restocked` is assigned first, from the old stock.
 const TAKE_FROM_STOCK: &str = "UPDATE item SET \
     i_restocked = i_restocked + CASE WHEN i_stock - ? < 10 THEN 21 ELSE 0 END, \
     i_stock = i_stock - ? + CASE WHEN i_stock - ? < 10 THEN 21 ELSE 0 END WHERE i_id = ?";
 
 impl Bookshop {
-    /// Buy confirm: the cart becomes an order. With a token that is known it is the order that there is: a browser whose
-    /// answer was lost asks again, and nothing is ordered twice.
+    /// Buy confirm: the cart becomes an order. A known token returns the existing order: a browser that lost the answer
+    /// repeats its request, and nothing is ordered twice.
     pub(super) fn buy_confirm(&self, form: &Form, context: &mut Context<'_>) -> Result<Value, Error> {
         let (sc_id, c_id, token) = (form.id("sc_id")?, form.id("c_id")?, form.text("token", 64)?);
         let card = form.text("cc_type", 10)?;

@@ -1,12 +1,12 @@
 //! The ten tables of TPC-W, clause 1.4, with 13 secondary indexes and the columns that the consistency checks need.
 //!
-//! Money is whole cents and times are whole seconds since 1970. `i_stock_initial` and `i_restocked` say where the stock came
-//! from; `o_token` is the browser's own mark of an order, so that a repeated request makes no second one.
+//! Money is whole cents and times are whole seconds since 1970. `i_stock_initial` and `i_restocked` account for the
+//! stock; `o_token` identifies a browser's order: a repeated request makes no second one.
 
 use crate::schema::Kind::{Big, Int, Serial, Text};
 use crate::schema::{Table, columns};
 
-/// The tables, each after those that its foreign keys point at.
+/// The tables, each after the tables that its foreign keys reference.
 pub const TABLES: &[Table] = &[
     COUNTRY,
     ADDRESS,
@@ -105,7 +105,7 @@ const ORDER_LINE: Table = Table {
     name: "order_line",
     columns: columns![
         ol_o_id: Big, ol_id: Int, ol_i_id: Int, ol_qty: Int,
-        // What one costs in this order.
+        // Unit price in this order.
         ol_cost: Big, ol_discount: Int, ol_comments: Text(110)
     ],
     key: "ol_o_id, ol_id",

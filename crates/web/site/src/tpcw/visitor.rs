@@ -24,9 +24,9 @@ pub(super) struct Reader {
     sc_id: Option<i64>,
     /// Books on the last page.
     seen: Vec<i64>,
-    /// The book of the last page, if it was that of a book.
+    /// The book of the last page, if that page showed one book.
     product: Option<i64>,
-    /// Books in the cart, as the last page that showed it had them.
+    /// Books in the cart, from the last page that showed the cart.
     cart: Vec<i64>,
 }
 
@@ -152,7 +152,7 @@ impl Reader {
         ] {
             asked.put(name, &value);
         }
-        // One order in twenty goes to another address (clause 2.7).
+        // One order in twenty has another shipping address (clause 2.7).
         if rng.random_range(0..20) == 0 {
             self.address("ship_", asked);
         }
@@ -239,7 +239,7 @@ impl Visitor for Reader {
 
     fn refused(&mut self, page: &str) {
         self.session.last = page.to_owned();
-        // A cart that is not there, or is empty, is left behind.
+        // A missing or empty cart is abandoned.
         if matches!(page, "SHOP" | "BUYR" | "BUYC") {
             self.sc_id = None;
             self.cart.clear();

@@ -1,4 +1,4 @@
-//! A database server of a test's own: started as its description says, in a folder of its own, ended with the test.
+//! A database server of one test: started from its description in its own folder, ended with the test.
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use weir_daemons::{Daemon, Group, Scope, Start, User, process, start, stop};
 use weir_web_site::database::{Address, Engine, Place};
 
-/// What it is called in its folder.
+/// Its name in its folder.
 const NAME: &str = "db";
 
 pub struct Server {
@@ -43,7 +43,7 @@ pub fn server(engine: Engine) -> Option<Server> {
     Some(server)
 }
 
-/// A temporary folder, in memory where there is room: these tests ask for right answers, and a disk would only make them slow.
+/// A temporary folder, in memory if there is room: these tests check answers, and a disk would only slow them.
 fn folder() -> TempDir {
     const ROOM_BYTES: u64 = 1 << 30;
     if weir_host::space::of("/dev/shm".as_ref()).is_ok_and(|found| found.free_bytes > ROOM_BYTES) {
@@ -79,12 +79,12 @@ impl Server {
         start(&self.service, self.folder.path(), &wanted).unwrap();
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills it, as a crash would.
     pub fn kill(&self) {
         let found = process::find(self.folder.path(), NAME).unwrap().unwrap();
         let identity = found.identity.unwrap();
         assert!(identity.is_alive());
-        // SAFETY: the process is our child and has not been waited for, so that the number is still its own.
+        // SAFETY: the process is our child and has not been waited for, so the PID is still its own.
         unsafe { libc::kill(identity.pid as i32, libc::SIGKILL) };
         stop(self.folder.path(), NAME).unwrap();
     }

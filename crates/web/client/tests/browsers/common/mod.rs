@@ -1,4 +1,4 @@
-//! What the tests share: documents, a server that answers as it is told, and clients that ask for so many of them.
+//! Common parts of the tests: documents, a server with scripted answers, and clients with a number of requests.
 
 pub mod nginx;
 
@@ -58,20 +58,20 @@ pub enum Reply {
     Reset,
     Garbage,
     Status(u16),
-    /// The right answer, and more behind it.
+    /// The right answer, followed by more bytes.
     Surplus,
     /// No answer, for so long.
     Silent(Duration),
 }
 
-/// A server of documents that answers its n-th request as it is told.
+/// A server of documents with a scripted answer to its n-th request.
 pub struct TestServer {
     pub address: SocketAddr,
     /// Requests that came.
     pub requests: Arc<AtomicU64>,
     /// Connections that came.
     pub connections: Arc<AtomicU64>,
-    /// What was posted, one behind the other.
+    /// Bodies of the POST requests, concatenated.
     pub posted: Arc<Mutex<Vec<u8>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -128,7 +128,7 @@ impl Drop for TestServer {
     }
 }
 
-/// Reads a request; the document that is asked for.
+/// Reads a request; returns the requested document.
 fn request(stream: &mut TcpStream, posted: &Mutex<Vec<u8>>) -> Option<u32> {
     let mut text = Vec::new();
     let mut piece = [0; 4096];
@@ -212,7 +212,7 @@ fn answer(stream: &mut TcpStream, documents: &Documents, number: u32, reply: Rep
             let sent = stream.write_all(&right[..half]);
             std::thread::sleep(Duration::from_millis(20));
             let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-            // SAFETY: the descriptor is open, and `linger` is what this option takes.
+            // SAFETY: the descriptor is open, and `linger` has the type of this option.
             unsafe {
                 libc::setsockopt(
                     stream.as_raw_fd(),
@@ -235,7 +235,7 @@ fn answer(stream: &mut TcpStream, documents: &Documents, number: u32, reply: Rep
     keep && sent.is_ok()
 }
 
-/// A client that asks for so many documents, one after the other.
+/// A client that requests this many documents, one after the other.
 pub struct Asks {
     pub left: u32,
     pub documents: u32,
@@ -256,7 +256,7 @@ impl Client for Asks {
     }
 }
 
-/// Lets `clients` ask for `each` documents at this URL.
+/// Runs `clients` clients that request `each` documents at this URL.
 pub fn ask(
     url: &str,
     documents: &Arc<Documents>,

@@ -30,7 +30,7 @@ impl Nginx {
             return Ok(None);
         };
         let folder = tempfile::tempdir()?;
-        // The workers are nobody.
+        // The workers run as user nobody.
         for open in [folder.path(), root] {
             fs::set_permissions(open, fs::Permissions::from_mode(0o755))?;
         }
@@ -70,7 +70,7 @@ impl Nginx {
         self.folder.path().join("access.log")
     }
 
-    /// Ends nginx, so that its log is whole.
+    /// Ends nginx to complete its log.
     pub fn stop(&mut self) {
         end(&mut self.child);
     }
