@@ -1,9 +1,9 @@
-//! What a policy costs a server: `cargo run --release -p weir-blockserver --example bench_live [SECONDS [POLICY ...]]`.
+//! Cost of a policy in a server: `cargo run --release -p weir-blockserver --example bench_live [SECONDS [POLICY ...]]`.
 //!
-//! Random 4 KiB reads by fio of a device without service time, through loop and FUSE, in interleaved pairs: the server as it is
-//! without a policy, and with each of some policies. Wanted of each policy: at least 0.85 of the rate without. Needs root and fio, and a
-//! machine that does nothing else. A pair that CPU steal disturbed is measured again. The
-//! server's own processor time for a request does not depend on that as much, and is of all pairs.
+//! Random 4 KiB reads by fio of a device without service time, through loop and FUSE, in interleaved pairs: the server
+//! without a policy, and with each of some policies. Goal for each policy: at least 0.85 of the rate without. Needs root,
+//! fio and an idle machine. A pair that CPU steal disturbed is measured again. The server's processor time for a request
+//! depends less on that and is measured over all pairs.
 
 #[allow(dead_code, reason = "bench_serve uses the rest")]
 #[path = "bench_serve/bench.rs"]
@@ -84,7 +84,7 @@ struct Pair {
     rates: [f64; 2],
     /// Processor time of the server for a request.
     used_us: [f64; 2],
-    /// Whether the hypervisor gave the processors that were wanted.
+    /// Whether CPU steal was low enough.
     is_undisturbed: bool,
 }
 
@@ -92,7 +92,7 @@ fn median_of(pairs: &[Pair], value: impl Fn(&Pair) -> f64) -> f64 {
     median(&mut pairs.iter().map(value).collect::<Vec<_>>())
 }
 
-/// The order alternates: what the machine does meanwhile falls on both alike.
+/// The order alternates: other load on the machine affects both alike.
 fn pair(policy: &str, seconds: u32, plain_first: bool) -> Result<Pair, String> {
     let plain = "{name: bench-plain, profile: \"null\", size_mib: 1024}";
     let live = format!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use weir_simulator::profile::ProfileError;
 
-/// An error of the block server. Each text says what is wrong and, if there is one, the remedy.
+/// An error of the block server. Each text states the problem and, if there is one, the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The specification is invalid: nothing was touched.
@@ -13,7 +13,7 @@ pub enum Error {
     Spec {
         /// The spec file, or its name.
         file: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         message: String,
     },
     /// The file is not a specification: nothing was touched.
@@ -24,7 +24,7 @@ pub enum Error {
     Profile {
         /// The spec file, or its name.
         file: String,
-        /// What is wrong.
+        /// The problem.
         error: ProfileError,
     },
     /// This host or user cannot make the device.
@@ -54,7 +54,7 @@ pub enum Error {
     /// A system call failed.
     #[error("cannot {what}: {error}")]
     System {
-        /// What was being done, with the object's name.
+        /// The operation, with the object's name.
         what: String,
         /// Why it failed.
         error: io::Error,
@@ -64,7 +64,7 @@ pub enum Error {
     State {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
 }

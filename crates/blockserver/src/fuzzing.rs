@@ -15,12 +15,12 @@ pub fn control_line(line: &[u8]) {
     }
 }
 
-/// What an NBD client sends.
+/// Data from an NBD client.
 pub fn nbd(data: &[u8]) {
     crate::exports::nbd::fuzzing(data);
 }
 
-/// The specification of a server, without a device being made of it.
+/// The specification of a server; no device is made.
 pub fn spec(text: &str) {
     let Ok(document) = weir_specs::Document::from_text(Path::new("fuzzed.yml"), text) else { return };
     let _ = document.parse::<ServeSpec>();

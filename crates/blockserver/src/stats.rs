@@ -45,9 +45,9 @@ pub struct Stats {
     pub read: OpCount,
     /// Writes answered.
     pub write: OpCount,
-    /// Discards and zeroings completed (at once: they cost no time).
+    /// Completed discards and zeroings (without service time).
     pub discard: OpCount,
-    /// Flushes completed (at once: nothing is cached, every completed write is on the modelled medium).
+    /// Completed flushes (without service time: nothing is cached, every completed write is on the modelled medium).
     pub flush: u64,
     /// Failed requests: out of range, or the backing failed.
     pub errors: u64,

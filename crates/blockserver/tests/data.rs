@@ -1,4 +1,4 @@
-//! What is written is read back: raw, through a file system, over an array, from memory and from a file.
+//! Written data are read back: raw, through a file system, over an array, from memory and from a file.
 
 mod common;
 
@@ -14,7 +14,8 @@ use rand_chacha::ChaCha8Rng;
 
 const MIB: u64 = 1 << 20;
 
-/// Random writes of random length, each then read back, beside a copy of the whole device; at the end everything is compared.
+/// Random writes of random length, each then read back and compared with a copy of the device; at the end everything is
+/// compared.
 fn write_and_compare(server: &Server, seed: u64) {
     let device = server.open();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

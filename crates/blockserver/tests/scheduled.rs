@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_blockserver::{ClassSpec, ServeSpec, down};
 
-/// A folder beside the program: not every file system supports direct I/O, tmpfs in particular.
+/// A folder next to the program: not every file system supports direct I/O, tmpfs in particular.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap()
 }
@@ -82,7 +82,7 @@ fn fio_finds_what_it_wrote_over_nbd() {
         let server = Server::start_in(folder, &yaml);
         assert!(server.state.device.is_none() && !server.state.mountpoint.exists());
         let uri = server.state.nbd.clone().unwrap();
-        // While it is asked, classes come and go.
+        // Classes change during the requests.
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -159,7 +159,7 @@ fn who_asks_is_told_by_the_file_and_by_the_socket() {
     assert_eq!(requests(), [usual, usual]);
 }
 
-/// Kills of a server under load: 3, or as many as WEIR_KILLS says.
+/// Kills of a server under load: 3, or WEIR_KILLS.
 #[test]
 fn a_killed_server_has_lost_no_acknowledged_write() {
     let test = "a_killed_server_has_lost_no_acknowledged_write";
@@ -190,12 +190,12 @@ fn a_killed_server_has_lost_no_acknowledged_write() {
     }
 }
 
-/// Blocks that writers write in turn, each.
+/// Blocks of each writer, written in turn.
 const BLOCKS: u64 = 64;
 const WRITERS: u64 = 4;
 
-/// Four writers, each of which fills its blocks with numbers that count up, flushes every 16th time, and notes the last number
-/// whose write was answered, by block.
+/// Four writers, each fills its blocks with increasing numbers, flushes every 16th time, and records the last
+/// acknowledged number of each block.
 fn write_until_killed(server: &mut Server, after: Duration) -> Vec<u64> {
     let device = server.open();
     let writer = |writer: u64| {
@@ -221,7 +221,7 @@ fn write_until_killed(server: &mut Server, after: Duration) -> Vec<u64> {
     })
 }
 
-/// Every block holds the number that was acknowledged for it, or the one of the write that was under way when the server died.
+/// Every block holds its acknowledged number, or the number of the write that was outstanding when the server died.
 fn check_file(path: &Path, acknowledged: &[u64]) {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).unwrap();
     let mut pages = Pages::new(acknowledged.len() * 4096);

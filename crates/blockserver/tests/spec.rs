@@ -1,4 +1,4 @@
-//! Spec files: what an error says.
+//! Spec files: messages of errors.
 
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitCode};
 
 use weir_blockserver::{Control, ServeSpec, State, Stats, down, serve, state_path, wait_until_ready};
 
-/// A server in a process of its own; its device's queue is put back and everything taken away at the end.
+/// A server in its own process; the queue settings are restored and everything is removed at the end.
 pub struct Bench {
     child: Child,
     state: State,
@@ -50,7 +50,7 @@ impl Bench {
     fn read_queue(&self) -> Result<Queue, String> {
         let read = |name| fs::read_to_string(self.setting(name)).map_err(text);
         let schedulers = read("scheduler")?;
-        // The one in use stands in brackets.
+        // The active one is in brackets.
         let scheduler = schedulers.split(['[', ']']).nth(1).unwrap_or("none").to_owned();
         Ok(Queue { scheduler, requests: read("nr_requests")?.trim().parse().map_err(text)? })
     }
@@ -66,7 +66,7 @@ impl Bench {
         write("nr_requests", &depth.to_string())?;
         write("scheduler", scheduler)?;
         if scheduler == "bfq" {
-            // Its heuristics favour whoever started last, which is not what is compared here.
+            // Its heuristics favour the process that started last, which would distort the comparison.
             write("iosched/low_latency", "0")?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Measures the block server on this machine: `cargo run --release -p weir-blockserver --example bench_serve`.
 //!
-//! Prints each figure beside what is to be reached on a quiet machine. With `--check` it exits with 1 if one is missed. Needs root and fio.
+//! Prints each figure and its goal on a quiet machine. With `--check` it exits with 1 if one is missed. Needs root and
+//! fio.
 
 #[allow(dead_code, reason = "bench_live uses the rest")]
 mod bench;
@@ -57,7 +58,7 @@ impl Report {
     }
 }
 
-/// What the path itself costs: a device without service time.
+/// Cost of the path itself: a device without service time.
 fn overhead(report: &mut Report) -> Result<(), String> {
     let server = Bench::start("{name: bench-null, profile: \"null\", size_mib: 1024}")?;
     server.queue("none", 128)?;

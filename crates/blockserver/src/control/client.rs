@@ -39,8 +39,8 @@ impl Control {
         Ok(Self { stream: BufReader::new(stream), socket, timeout, is_new: true })
     }
 
-    /// Turns service times on or off. Off: each request completes at once, for formatting and filling. On: the model starts in its
-    /// initial state.
+    /// Turns service times on or off. Off: each request completes immediately, for formatting and filling. On: the model
+    /// starts in its initial state.
     ///
     /// # Errors
     /// [`Error::System`] if the server does not answer.

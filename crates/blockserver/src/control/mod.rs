@@ -32,7 +32,7 @@ pub(crate) enum Command {
     RemoveClass { name: String },
     /// Replace the scheduler.
     SetPolicy { policy: String },
-    /// Replace scheduler, classes and queue depth at once.
+    /// Replace scheduler, classes and queue depth in one step.
     Arrange { arrangement: Box<Arrangement> },
     /// Active scheduler, classes and queue depth.
     Arrangement {},

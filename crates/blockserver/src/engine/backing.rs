@@ -58,8 +58,8 @@ pub(crate) struct Memory {
     length: usize,
 }
 
-// SAFETY: the mapping lives as long as the value, and any thread may access it; what concurrent accesses to the same bytes
-// give is discussed at `bytes` and `write`.
+// SAFETY: the mapping lives as long as the value, and any thread may access it; concurrent accesses to the same bytes are
+// discussed at `bytes` and `write`.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -77,8 +77,8 @@ impl Memory {
 
     /// The bytes `offset..offset + length`, for a system call to copy out.
     ///
-    /// A write to the same bytes may run at the same time, as on any disk; so the slice must only be given to the kernel,
-    /// which copies bytes that may change, and never be read by Rust code.
+    /// A write to the same bytes may run at the same time, as on any disk; so the slice must only be passed to the
+    /// kernel, which copies bytes that may change, and never be read by Rust code.
     pub fn bytes(&self, offset: usize, length: usize) -> &[u8] {
         let (offset, end) = (offset.min(self.length), offset.saturating_add(length).min(self.length));
         // SAFETY: the range is inside the mapping, which lives as long as `self`.
@@ -88,8 +88,8 @@ impl Memory {
     fn write(&self, offset: usize, data: &[u8]) {
         let offset = offset.min(self.length);
         let length = data.len().min(self.length - offset);
-        // SAFETY: the range is inside the mapping, and `data` is a buffer of its own. Concurrent writes to the same bytes
-        // leave either's bytes, as on any disk.
+        // SAFETY: the range is inside the mapping, and `data` is a separate buffer. After concurrent writes each byte is
+        // from one of them, as on any disk.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), self.start.add(offset), length) };
     }
 

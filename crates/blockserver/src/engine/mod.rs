@@ -169,7 +169,7 @@ impl Engines {
         self.engines()?.iter().try_for_each(|engine| engine.set_policy(policy))
     }
 
-    /// Replaces scheduler, classes and queue depth at once.
+    /// Replaces scheduler, classes and queue depth in one step.
     ///
     /// # Errors
     /// As [`scheduled::Engine::arrange`], or the server has no scheduler, or is partitioned.

@@ -129,7 +129,7 @@ impl Engine {
         self.counters.flush();
     }
 
-    /// Makes bytes zero and frees their memory, at once.
+    /// Zeroes bytes and frees their memory immediately.
     pub fn discard(&self, offset: u64, length: u64) -> std::io::Result<()> {
         let offset = offset.min(self.size_bytes);
         let length = length.min(self.size_bytes - offset);
@@ -229,8 +229,8 @@ impl Engine {
         }
     }
 
-    /// Turns service times on or off. Off: outstanding requests complete now, and later ones at once. On: the model starts in its
-    /// initial state, equal for all measurements.
+    /// Turns service times on or off. Off: outstanding requests complete now, and later ones immediately. On: the model
+    /// starts in its initial state, equal for all measurements.
     pub fn set_timing(&self, on: bool) {
         let fresh = (self.model)();
         let timed = on && fresh.is_some();

@@ -45,8 +45,8 @@ pub fn missing_capability() -> Option<String> {
     None
 }
 
-/// Makes a loop device with direct I/O and 512-byte sectors over `file`. `token` (at most 63 bytes) is kept by the kernel as its
-/// file name, by which [`is_ours`] knows it again.
+/// Makes a loop device with direct I/O and 512-byte sectors over `file`. `token` (at most 63 bytes) is kept by the kernel
+/// as its file name; [`is_ours`] identifies the device by it.
 pub(crate) fn attach(file: &File, token: &str) -> Result<BlockDevice, Error> {
     let control = OpenOptions::new()
         .read(true)

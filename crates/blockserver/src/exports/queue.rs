@@ -121,8 +121,8 @@ impl QueueSettings {
         done
     }
 
-    /// Restores the settings of a detached loop device; returns whether it did. A device that another file is attached to is left as
-    /// it is.
+    /// Restores the settings of a detached loop device; returns whether it did. A device with another file is not
+    /// changed.
     ///
     /// # Errors
     /// The kernel refuses a value.

@@ -17,8 +17,8 @@ use crate::state::{State, state_path};
 /// Timeout of a start, which may make a large backing file or clean up after a dead server.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Runs `command`, which must call [`serve`](crate::serve) for `spec` in `state_dir`, in a session of its own with its output in
-/// `NAME.log` there, and returns the state when the block device is ready.
+/// Runs `command`, which must call [`serve`](crate::serve) for `spec` in `state_dir`, in its own session with its output
+/// in `NAME.log` there, and returns the state when the block device is ready.
 ///
 /// # Errors
 /// [`Error::Running`] if a server of that name is. [`Error::NotStarted`] with the end of the log if the process ends first, or does not get ready in 30 s (it is killed then).

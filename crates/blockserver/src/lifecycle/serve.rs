@@ -34,8 +34,8 @@ use crate::wait::wait_until;
 /// which is made if absent; `log` is recorded in it. Objects of a dead server of the same name are removed first.
 ///
 /// # Errors
-/// [`Error::Spec`], [`Error::Profile`], [`Error::Unable`], [`Error::Running`]: nothing was touched. [`Error::System`]: what
-/// had been made was removed.
+/// [`Error::Spec`], [`Error::Profile`], [`Error::Unable`], [`Error::Running`]: nothing was touched. [`Error::System`]:
+/// everything that was made is removed.
 pub fn serve(
     spec: &ServeSpec,
     state_dir: &Path,
@@ -129,7 +129,7 @@ fn run(
         false => Ok(None),
         true => (OpenOptions::new().read(true).write(true).open(&state.file))
             .map_err(Error::path("open", &state.file))
-            // The file is closed at once: a server that held its own file open could not be killed while a request is under way.
+            // The file is closed immediately: a server that holds its own file open cannot be killed during a request.
             .and_then(|file| loop_device::attach(&file, &state.token))
             .map(Some),
     };

@@ -23,7 +23,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(1);
 /// Connection limits of a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// What the socket is, for messages.
+    /// Kind of the socket, for messages.
     pub what: &'static str,
     /// Maximum connections before the end of their handshake.
     pub newcomers: usize,
@@ -112,7 +112,7 @@ impl Gate {
         }
     }
 
-    /// Ends all connections, and takes no more.
+    /// Ends all connections, and accepts no more.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.lock().iter().for_each(|entry| entry.stream.end());
@@ -226,7 +226,7 @@ impl Place {
     /// Ends the handshake: the connection becomes a client.
     ///
     /// # Errors
-    /// The limit of clients is reached; the text says what to do.
+    /// The limit of clients is reached; the text has the remedy.
     pub fn settle(&self) -> Result<(), String> {
         let Limits { clients, remedy, .. } = self.gate.limits;
         let mut entries = self.gate.lock();
@@ -293,8 +293,7 @@ mod tests {
         remedy: "raise it",
     };
 
-    /// A server whose clients have shaken hands when they have sent a byte; says `+` to who is let in, `-` to who is not, and
-    /// sends every byte back.
+    /// A server whose handshake is one byte; answers `+` to accepted clients and `-` to others, and echoes every byte.
     fn server(limits: Limits) -> (tempfile::TempDir, std::path::PathBuf, Arc<Gate>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
@@ -342,7 +341,7 @@ mod tests {
         assert_eq!(exchange(&connect(&path)), Some(b'+'));
         assert!(gate.lock().len() <= LIMITS.newcomers + LIMITS.clients);
         assert_eq!(exchange(&first), Some(b'x'));
-        // The last ones are cut off when their time is over; who has shaken hands is not.
+        // The last ones are disconnected at their time limit; clients after the handshake are not.
         let began = Instant::now();
         assert!(matches!((&idle[299]).read(&mut [0]), Ok(0) | Err(_)));
         assert!(began.elapsed() < Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! What the tests of real devices share: a server in a process of its own, and direct I/O to its block device.
+//! Common parts of the tests of real devices: a server in its own process, and direct I/O to its block device.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::fs::{File, OpenOptions};
@@ -31,7 +31,7 @@ pub fn lacks(test: &str, program: &str) -> bool {
     missing
 }
 
-/// A server in a process of its own: this test binary, running only `serve_child`.
+/// A server in its own process: this test binary, running only `serve_child`.
 pub struct Server {
     pub child: Child,
     pub state: State,

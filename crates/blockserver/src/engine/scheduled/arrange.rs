@@ -1,4 +1,4 @@
-//! Scheduler, classes and queue depth set at once, as a study does before each run.
+//! Change of scheduler, classes and queue depth in one step, as a study does before each run.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ use crate::engine::alarm::NEVER;
 
 /// Maximum queue depth of a head: that of a loop device.
 const MOST_DEPTH: u32 = 128;
-/// Maximum distance of an epoch: models stand still until then.
+/// Maximum distance of an epoch; models pause until the epoch.
 const MOST_AHEAD_NS: u64 = 60_000_000_000;
 
 /// Arrangement of a server with a scheduler: everything that determines its order of the same requests.
@@ -23,16 +23,16 @@ const MOST_AHEAD_NS: u64 = 60_000_000_000;
 pub struct Arrangement {
     /// A policy and its settings: `NAME key=value ...`.
     pub policy: String,
-    /// Requests that each head is given at once.
+    /// Requests that each head has at the same time.
     pub queue_depth: u32,
-    /// Of what models draw at random, head n with n more; for disks whose profile says `rotation: random`.
+    /// Seed of the models' random numbers (plus n for head n); for disks whose profile has `rotation: random`.
     pub seed: u64,
-    /// The classes. When it is read back, the one that takes the rest is among them.
+    /// The classes. When read back, they include the class of unattributed requests.
     pub classes: Vec<ClassSpec>,
 }
 
 impl Arrangement {
-    /// As it is read back: with the class that takes the rest.
+    /// As read back: with the class of unattributed requests.
     #[must_use]
     pub fn completed(&self) -> Self {
         Arrangement { classes: completed(&self.classes), ..self.clone() }

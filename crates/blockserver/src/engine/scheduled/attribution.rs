@@ -14,7 +14,7 @@ const MOST_KNOWN: usize = 4096;
 /// From <linux/ioprio.h>.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
-/// Requesting process and connection, as far as the export knows them.
+/// Requesting process and connection, if the export provides them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
     /// The process or thread; 0 if not known. Behind a loop device it is a kernel thread.

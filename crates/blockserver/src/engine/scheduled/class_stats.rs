@@ -11,10 +11,10 @@ use super::tally::Finished;
 /// Window of rates.
 const WINDOW_NS: u64 = 1_000_000_000;
 
-/// A live server, as it is now.
+/// Current state of a live server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SchedulingStats {
-    /// The policy, as it was asked for.
+    /// The policy, as requested.
     pub policy: String,
     /// Time since the server's start, in s.
     pub uptime_s: f64,
@@ -53,7 +53,7 @@ pub struct ClassStats {
     pub p99_ms: f64,
     /// Its greatest, in ms.
     pub max_ms: f64,
-    /// What its policies have in account for it, added up over heads: `tokens_kb` and the like.
+    /// Its accounts in the policies, summed over heads: `tokens_kb` and others.
     pub accounts: BTreeMap<String, f64>,
 }
 
@@ -68,9 +68,9 @@ pub struct HeadStats {
     pub in_service: u64,
     /// Time with at least one part in the device, in ms.
     pub busy_ms: f64,
-    /// By how much the policy can put off what it promised (deltaL), in ms.
+    /// Slack of the policy's guarantees (deltaL), in ms.
     pub slack_ms: Option<f64>,
-    /// What its policy has in account for all classes together: `slack_left_ms`, `tokens_kb`.
+    /// Accounts of the policy for all classes together: `slack_left_ms`, `tokens_kb`.
     pub accounts: BTreeMap<String, f64>,
 }
 
@@ -81,7 +81,7 @@ struct Sum {
     bytes: u64,
 }
 
-/// What is counted of a class.
+/// Counters of a class.
 #[derive(Debug)]
 pub(super) struct Counts {
     pub(super) spec: ClassSpec,
@@ -114,7 +114,7 @@ impl Counts {
         }
     }
 
-    /// The class has changed; what was counted stays.
+    /// The class has changed; its counters are kept.
     pub(super) fn set(&mut self, spec: &ClassSpec) {
         self.spec = spec.clone();
         self.deadline_after_ns = spec.deadline_after_ns();
@@ -175,7 +175,7 @@ impl Counts {
     }
 }
 
-/// Fills in what share each class had of the last second.
+/// Computes each class's share of the last second.
 pub(super) fn share_out(classes: &mut [ClassStats]) {
     let all: f64 = classes.iter().map(|class| class.bytes_per_s).sum();
     if all > 0.0 {

@@ -1,4 +1,4 @@
-//! Classes of a server with a scheduler: which requests belong to a class, and what the scheduler knows of it.
+//! Classes of a server with a scheduler: attribution of requests to classes, and properties of a class for the scheduler.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use weir_vocabulary::{IoPriorityClass, TrafficKind};
 
 /// Most classes of a server: as many as the simulator has.
 pub const MOST_CLASSES: usize = 64;
-/// Name of the class of unattributed requests, if no class without a mark is given.
+/// Name of the class of unattributed requests, if every class has a mark.
 pub const OTHER: &str = "other";
 const MIB: u64 = 1 << 20;
 
-/// What a class asks to be promised of each disk; see docs/reference/schedulers-clockwise.md.
+/// Contract of a class with each disk; see docs/reference/schedulers-clockwise.md.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContractSpec {
-    /// What a request takes of one disk at most, in ms.
+    /// Maximum service time of a request on one disk, in ms.
     pub cost_ms: f64,
     /// Time from one request to the next, in ms.
     pub period_ms: f64,
@@ -28,14 +28,14 @@ pub struct ContractSpec {
     pub streams: u32,
 }
 
-/// One class. A request is of the first class of which all marks that are given (a range or extents, `cgroup`, `ioprio`) fit it; at most
-/// one class has no mark or says `rest`, and takes the rest.
+/// One class. A request belongs to the first class whose marks (a range or extents, `cgroup`, `ioprio`) all match. At
+/// most one class has no mark or `rest: true`; it has the unattributed requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassSpec {
     /// Name: letters, digits, `-` and `_`, at most 40.
     pub name: String,
-    /// What it wants.
+    /// Traffic kind.
     #[serde(default = "best_effort")]
     pub wants: TrafficKind,
     /// Its share relative to the other classes, above 0.
@@ -44,21 +44,21 @@ pub struct ClassSpec {
     /// A request's answer becomes worthless so long after its arrival, in ms; without, the contract's period, or never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<f64>,
-    /// What it asks to be promised, of policies that promise something.
+    /// Contract, for policies with guarantees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractSpec>,
     /// First MiB, and the one after the last, of the part of the device that is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_mib: Option<[u64; 2]>,
-    /// Its first byte, and the one after the last, in place of `range_mib`, for those whose parts do not end with a MiB.
+    /// First byte, and the one after the last; in place of `range_mib` if the range is not in whole MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_bytes: Option<[u64; 2]>,
     /// Its parts, in place of a range: of each the first byte and the one after the last, in order and apart. As a file system has
     /// placed files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extents_bytes: Vec<[u64; 2]>,
-    /// Each stream's part of the range, in MiB: stream n is what begins n of these behind its start. Without, an NBD
-    /// connection is a stream, and all else one.
+    /// Size of each stream's part of the range, in MiB: stream n begins n parts after its start. Without it, each NBD
+    /// connection is a stream, and all other requests are one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_mib: Option<u64>,
     /// The same in bytes, in place of `stream_mib`.
@@ -76,7 +76,7 @@ pub struct ClassSpec {
     /// Of a partitioned server: the disks that are its own.
     #[serde(default = "one")]
     pub heads: u32,
-    /// Of a partitioned server: the size of its own device, in MiB.
+    /// Partitioned servers: size of the class's own device, in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_mib: Option<u64>,
 }
@@ -120,12 +120,12 @@ fn weight_one() -> f64 {
     1.0
 }
 
-/// What is wrong with classes: the field as a dotted path below `classes`, and the message with its remedy.
+/// A problem in classes: the field as a dotted path below `classes`, and the message with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassProblem {
-    /// Where, such as `2.weight`.
+    /// The field, such as `2.weight`.
     pub field: String,
-    /// What was found, and what is allowed.
+    /// Found and allowed values.
     pub message: String,
 }
 
@@ -151,7 +151,7 @@ impl ClassSpec {
         }
     }
 
-    /// The class on a device of its own, where nothing needs to tell its requests apart.
+    /// The class on its own device, without marks.
     pub fn alone(&self) -> Self {
         ClassSpec {
             wants: self.wants,
@@ -191,7 +191,7 @@ impl ClassSpec {
         Some((ms * 1e6).round() as u64)
     }
 
-    /// As policies are told of it; without its contract if that cannot be, which `check` refuses.
+    /// The class for policies; without its contract if the contract is invalid, which `check` refuses.
     pub fn class(&self) -> Class {
         let contract = self.contract.and_then(|ContractSpec { cost_ms, period_ms, streams }| {
             Some(Contract { task: Task::from_ms(cost_ms, period_ms).ok()?, streams })
@@ -325,11 +325,11 @@ pub fn check(classes: &[ClassSpec], size_mib: Option<u64>) -> Result<(), ClassPr
     Ok(())
 }
 
-/// The classes with one that takes the rest: the one that does, or [`OTHER`] behind them.
+/// The classes with one of unattributed requests: an existing one, or [`OTHER`] at the end.
 pub fn completed(classes: &[ClassSpec]) -> Vec<ClassSpec> {
     let mut all = classes.to_vec();
     if !all.iter().any(ClassSpec::takes_the_rest) {
-        // A class that was given this name for something else keeps it.
+        // A user's class may already have this name.
         let free = (0..).map(|n| if n == 0 { OTHER.to_owned() } else { format!("{OTHER}{n}") });
         let name = free.into_iter().find(|name| all.iter().all(|class| class.name != *name));
         all.push(ClassSpec::named(&name.unwrap_or_default()));

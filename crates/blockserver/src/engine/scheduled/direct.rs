@@ -96,7 +96,7 @@ pub(crate) struct Direct {
     block_bytes: u32,
 }
 
-/// Opens a target for direct I/O; the error says what is wrong, and what to do.
+/// Opens a target for direct I/O; the error states the problem and the remedy.
 pub(crate) fn open_target(path: &Path, need_bytes: u64) -> Result<(File, u32), String> {
     let text = path.display();
     let open =
@@ -150,7 +150,7 @@ impl Direct {
     /// One head for each target, which holds at least `need_bytes`.
     ///
     /// # Errors
-    /// What is wrong with a target, and what to do.
+    /// A problem of a target, and the remedy.
     pub fn open(targets: &[PathBuf], need_bytes: u64) -> Result<Self, String> {
         let mut files = Vec::new();
         let mut block_bytes = 512;
@@ -205,7 +205,7 @@ impl Direct {
         self.submit(&entry.user_data(number as u64));
     }
 
-    /// Makes durable what a head has done. The lock is held.
+    /// Makes the completed writes of a head durable. The lock is held.
     pub fn flush(&self, flights: &mut Flights, what: What, head: usize) {
         let fd = Fd(self.files[head].as_raw_fd());
         let entry = opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build();
@@ -223,8 +223,8 @@ impl Direct {
     }
 
     fn submit(&self, entry: &squeue::Entry) {
-        // SAFETY: only who holds the server's lock submits; the entry's memory is kept in `Flights` and the request's buffer
-        // until its completion has been taken.
+        // SAFETY: only the holder of the server's lock submits; the entry's memory is kept in `Flights` and the request's
+        // buffer until its completion has been taken.
         let mut result = unsafe { self.uring.submission_shared().push(entry) }.map_err(io::Error::other);
         while result.is_ok() {
             match self.uring.submit() {

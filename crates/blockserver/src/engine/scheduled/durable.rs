@@ -24,7 +24,7 @@ impl Engine {
         }
     }
 
-    /// Accepts a discard: it makes bytes zero, at once, without the scheduler.
+    /// Accepts a discard: it zeroes bytes immediately, without the scheduler.
     pub fn discard(&self, offset_bytes: u64, size_bytes: u64, reply: Reply) {
         let is_inside = offset_bytes.checked_add(size_bytes).is_some_and(|end| end <= self.size_bytes());
         let block = u64::from(self.block_bytes());
@@ -88,7 +88,7 @@ impl Engine {
         }
     }
 
-    /// Replies once all stored data are on the medium; at once for memory.
+    /// Replies once all stored data are on the medium; immediately for memory.
     pub(super) fn sync_then(&self, reply: Reply) {
         match &self.setup.media {
             Media::Modelled(backing) if matches!(**backing, Backing::File(_)) => {

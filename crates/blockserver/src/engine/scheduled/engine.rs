@@ -234,7 +234,7 @@ impl Engine {
         });
     }
 
-    /// The completion thread of real devices, until [`stop`](Self::stop). Returns at once without real devices.
+    /// The completion thread of real devices, until [`stop`](Self::stop). Returns immediately without real devices.
     pub fn take_completions(&self) {
         let Media::Direct(direct) = &self.setup.media else { return };
         let mut completed = Vec::new();

@@ -60,7 +60,7 @@ impl Engine {
         self.set_all(&self.classes(), Some(policy))
     }
 
-    /// Replaces classes, and the scheduler if one is given. Waiting requests go to new schedulers; none is lost.
+    /// Replaces classes, and the scheduler if `policy` is set. Waiting requests go to new schedulers; none is lost.
     fn set_all(&self, wanted: &[ClassSpec], policy: Option<&str>) -> Result<(), String> {
         let size_mib = self.setup.size_bytes >> 20;
         classes::check(wanted, Some(size_mib)).map_err(|problem| {
@@ -111,8 +111,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Turns models and schedulers off or on. Off: with models, outstanding requests complete now, and later ones at once; real
-    /// devices get requests in order of arrival. On: models and schedulers begin in their initial state.
+    /// Turns models and schedulers off or on. Off: with models, outstanding requests complete now, and later ones
+    /// immediately; real devices get requests in order of arrival. On: models and schedulers begin in their initial
+    /// state.
     pub fn set_timing(&self, on: bool) {
         let mut answers = Answers::new();
         let mut guard = self.lock();

@@ -15,7 +15,7 @@ impl PolicyText {
     /// Parses the text. [`build`](Self::build) checks name and settings.
     ///
     /// # Errors
-    /// A word is not `key=value`, or a key is given twice.
+    /// A word is not `key=value`, or a key is repeated.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
         let Some(name) = words.next() else {

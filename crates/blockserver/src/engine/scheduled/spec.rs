@@ -19,14 +19,14 @@ use crate::engine::backing::Backing;
 use crate::error::Error;
 use crate::spec::ServeSpec;
 
-/// How a server's heads are given out.
+/// Assignment of a server's heads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
     /// All heads are one striped array that all classes share.
     #[default]
     Integrated,
-    /// Each class has a device of its own, with heads of its own.
+    /// Each class has its own device and heads.
     Partitioned,
 }
 
@@ -36,7 +36,7 @@ pub enum Layout {
 pub enum ExportKind {
     /// A loop device over the file in FUSE: a block device on any kernel.
     Loop,
-    /// The file in FUSE alone: of its requests it is known which process asks.
+    /// The file in FUSE, without a block device: the requesting process is known.
     File,
     /// The Network Block Device protocol, on a Unix socket or a port of loopback.
     Nbd,
@@ -63,27 +63,27 @@ pub struct SchedulingSpec {
     /// The classes; requests that are of none are of one more, `other`.
     #[serde(default)]
     pub classes: Vec<ClassSpec>,
-    /// Requests that each head is given at once.
+    /// Requests that each head has at the same time.
     #[serde(default = "one")]
     pub queue_depth: u32,
-    /// Real devices or files, one for each head, that are served by direct I/O in place of models. What policies ask about
-    /// them is answered by the profile.
+    /// Real devices or files, one for each head, that are served by direct I/O in place of models. The profile is the
+    /// policies' model of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<PathBuf>,
-    /// How heads are given out.
+    /// Assignment of heads: one device of all heads, or one device for each class.
     #[serde(default)]
     pub layout: Layout,
     /// The ways to the data.
     #[serde(default = "a_loop_device")]
     pub exports: Vec<ExportKind>,
-    /// Where NBD listens: `unix`, a socket beside the state file that only root and the server's user can use (default), or
+    /// Address of NBD: `unix`, a socket beside the state file that only root and the server's user can use (default), or
     /// `tcp:127.0.0.1:PORT`, which every user of this host can use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbd: Option<String>,
     /// The same as `nbd: tcp:127.0.0.1:PORT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbd_port: Option<u16>,
-    /// Clients of NBD at once, from 1 to 256.
+    /// Maximum simultaneous NBD clients, 1 to 256.
     #[serde(default = "some_clients", skip_serializing_if = "are_some_clients")]
     pub nbd_connections: u32,
 }
@@ -92,7 +92,7 @@ fn one() -> u32 {
     1
 }
 
-/// Clients of NBD at once, where nothing is said.
+/// Default of the maximum simultaneous NBD clients.
 const NBD_CLIENTS: u32 = 16;
 const MOST_NBD_CLIENTS: u32 = 256;
 
@@ -130,7 +130,7 @@ impl SchedulingSpec {
     /// The port of loopback at which NBD listens; `None` for the Unix socket.
     ///
     /// # Errors
-    /// It is said to listen elsewhere; the text says what to do.
+    /// Another address is set; the text has the remedy.
     pub(crate) fn nbd_address(&self) -> Result<Option<SocketAddr>, String> {
         let Some(text) = &self.nbd else {
             return Ok(self.nbd_port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
@@ -153,7 +153,7 @@ impl SchedulingSpec {
         }
     }
 
-    /// What a user should know of a server whose NBD listens at a port; `None` if it does not.
+    /// Warning about a server with an NBD port; `None` without one.
     pub fn nbd_warning(&self, name: &str) -> Option<String> {
         let address =
             self.nbd_address().ok().flatten().filter(|_| self.exports.contains(&ExportKind::Nbd))?;

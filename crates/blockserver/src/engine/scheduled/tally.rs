@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However many have been put off, who looks finds what was done, and what was not.
+        /// A reader sees every change, however many are deferred.
         #[test]
         fn nothing_is_seen_late(
             requests in prop::collection::vec(

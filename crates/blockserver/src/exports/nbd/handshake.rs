@@ -31,7 +31,7 @@ impl Admission for Place {
     }
 }
 
-/// Greets a client and lets it choose an export. `None` if it disconnects, or sends invalid data.
+/// Greets a client and negotiates an export. `None` if it disconnects, or sends invalid data.
 ///
 /// # Errors
 /// The connection fails.

@@ -19,12 +19,12 @@ use std::sync::Arc;
 
 use crate::engine::scheduled::Export;
 
-/// Takes apart what a client sends in either phase.
+/// Parses a client's data of either phase.
 pub(crate) fn fuzzing(data: &[u8]) {
     let mut rest = data;
     while let Some((header, behind)) = rest.split_first_chunk() {
         let Some(header) = protocol::Header::parse(header) else { break };
-        // What a write brings follows it.
+        // The data of a write follow it.
         let data_bytes =
             if header.command == protocol::Command::Write { header.size_bytes as usize } else { 0 };
         rest = behind.get(data_bytes..).unwrap_or_default();

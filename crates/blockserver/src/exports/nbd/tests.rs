@@ -15,7 +15,7 @@ use crate::engine::scheduled::tests::Running;
 
 const YAML: &str = "{name: disk, profile: \"null\", size_mib: 1, live: {policy: sfq, exports: [nbd]}}";
 
-/// Keeps what is written.
+/// Keeps written data.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -71,7 +71,7 @@ impl Disk {
         Arc::new(vec![export("disk", 0, 1 << 20), export("half", 1 << 19, 1 << 19)])
     }
 
-    /// What a server answers to these bytes, and how the connection ended.
+    /// The server's answer to these bytes, and the end of the connection.
     fn talk(&self, bytes: &[u8]) -> (Vec<u8>, io::Result<()>) {
         let kept = Kept::default();
         let ended =
@@ -110,7 +110,7 @@ fn request(command: u16, flags: u16, cookie: u64, offset: u64, size: u32) -> Vec
     bytes
 }
 
-/// The simple replies at the end of an answer: cookie and error, each with so many bytes of data behind it as `data` says.
+/// The simple replies at the end of an answer: cookie and error, each followed by as many bytes as `data` states.
 fn replies(answer: &[u8], data: impl Fn(u64) -> usize) -> Vec<(u64, u32, Vec<u8>)> {
     let start = answer.windows(4).position(|bytes| bytes == REPLY_MAGIC.to_be_bytes());
     let mut rest = &answer[start.unwrap_or(answer.len())..];
@@ -155,7 +155,7 @@ fn an_export_is_written_and_read() {
     let heads: Vec<(u64, u32)> = all.iter().map(|(cookie, error, _)| (*cookie, *error)).collect();
     assert_eq!(heads, [(1, 0), (2, 0), (3, 0)]);
     assert_eq!(all[2].2, [7; 512]);
-    // Requests under way at once have no order, so what comes after something else waits for it.
+    // Outstanding requests have no order, so dependent requests wait for each other.
     disk.talk(&[hello(), go("half"), request(6, 0, 4, 4096, 256)].concat()).1.unwrap();
     let (answer, _) = disk.talk(&[hello(), go("half"), request(0, 0, 5, 4096, 512)].concat());
     assert_eq!(replies(&answer, |_| 512)[0].2, [vec![0; 256], vec![7; 256]].concat());

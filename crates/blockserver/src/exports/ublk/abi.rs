@@ -11,7 +11,8 @@ pub(super) const ANY_DEVICE: u32 = u32::MAX;
 
 /// Commands have ioctl numbers.
 pub(super) const IOCTL_ENCODED: u64 = 1 << 6;
-/// Data are copied by `pread` and `pwrite` on the device's own file, at a place that tells the request (Linux 6.5).
+/// Data are copied by `pread` and `pwrite` on the device's own file, at an offset that identifies the request (Linux
+/// 6.5).
 pub(super) const USER_COPY: u64 = 1 << 7;
 
 /// Of the device's queue: it has a cache that flushes empty.
@@ -21,7 +22,7 @@ pub(super) const FUA: u32 = 1 << 3;
 /// The device is rotational.
 pub(super) const ROTATIONAL: u32 = 1 << 1;
 
-/// Parameters that are given: the basic ones and those of discards.
+/// Parameters that are set: the basic ones and those of discards.
 pub(super) const BASIC_AND_DISCARD: u32 = 0b11;
 
 pub(super) const OP_READ: u32 = 0;
@@ -89,7 +90,7 @@ pub(super) struct DeviceInfo {
     pub reserved: [u64; 2],
 }
 
-/// `struct ublk_params`, as far as it is used.
+/// The used part of `struct ublk_params`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(super) struct Parameters {
@@ -137,7 +138,7 @@ pub(super) struct QueueCommand {
 }
 
 impl QueueCommand {
-    /// As it is put into a submission.
+    /// As encoded in a submission.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..2].copy_from_slice(&self.queue.to_ne_bytes());

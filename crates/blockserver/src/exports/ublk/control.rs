@@ -44,8 +44,8 @@ impl Control {
         self.carry_out(abi::SET_PARAMETERS, device, Some(&mut parameters), 0)
     }
 
-    /// Makes the block device. Returns when this process, which must have fetched on every tag, has answered what the kernel
-    /// reads of it first.
+    /// Makes the block device. Returns when this process, which must have fetched on every tag, has answered the kernel's
+    /// first reads.
     pub fn start(&mut self, device: u32) -> io::Result<()> {
         self.carry_out::<()>(abi::START_DEVICE, device, None, u64::from(std::process::id()))
     }

@@ -198,7 +198,7 @@ fn serve(number: u32, export: Export) -> io::Result<JoinHandle<io::Result<()>>> 
     let file: File = OpenOptions::new().read(true).write(true).open(&path)?;
     let (sender, receiver) = mpsc::channel();
     let thread = thread::Builder::new().name("ublk".to_owned()).spawn(move || {
-        // The driver knows the thread that fetches, so that it has to make the queue, too.
+        // The driver binds a queue to the thread that fetches, so that thread must make the queue, too.
         let queue = match Queue::new(file, export) {
             Ok(queue) => queue,
             Err(error) => {

@@ -215,7 +215,7 @@ impl Queue {
             .user_data(u64::from(tag))
     }
 
-    /// Asks to be woken when the bell is rung.
+    /// Requests a wake-up for the event descriptor.
     fn wait_for_mail(&mut self) -> io::Result<()> {
         // Reads the bell, to silence it; an unrung bell has nothing to read.
         let _ = io::Read::read(&mut &self.mailbox.bell, &mut [0; 8]);
@@ -224,7 +224,7 @@ impl Queue {
     }
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: what the commands name, the device's file and the bell, lives as long as the ring.
+        // SAFETY: the commands' objects, the device's file and the event descriptor, live as long as the ring.
         while unsafe { self.uring.submission().push(entry) }.is_err() {
             self.uring.submit()?;
         }
@@ -274,7 +274,7 @@ mod tests {
                 }
                 let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
                 if poll(&mut [PollFd::new(&mailbox.bell, PollFlags::IN)], Some(&limit)) != Ok(1) {
-                    // Lets the other end.
+                    // Ends the other thread.
                     taken.store(ANSWERS, Ordering::Release);
                 }
                 mailbox.sleeps.store(false, Ordering::SeqCst);

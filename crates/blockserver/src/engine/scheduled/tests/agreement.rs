@@ -21,7 +21,7 @@ use crate::engine::scheduled::{Arrangement, ClassSpec};
 const MIB: u64 = 1 << 20;
 const SIZE_MIB: u64 = 512;
 const UNIT_KIB: u64 = 64;
-/// Answers later than this are not of a machine that is merely shared. The median of many is far below on a quiet one.
+/// Limit of lateness on a shared machine. On a quiet one the median is far below.
 const BOUND: Duration = Duration::from_millis(20);
 
 /// Requests of a class at the times at which they came.
@@ -103,7 +103,7 @@ fn classes() -> Vec<ClassSpec> {
     ]
 }
 
-/// Bursts with pauses, so that queues build up and empty. A server that `is_arranged` began as another.
+/// Bursts with pauses, so that queues build up and empty. A server that `is_arranged` began with other settings.
 fn in_real_time(policy: &str, heads: u32, depth: usize, is_arranged: bool) -> Vec<Logged> {
     let folder = tempfile::tempdir().unwrap();
     let yaml = serde_json::json!({

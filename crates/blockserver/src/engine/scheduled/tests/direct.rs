@@ -1,4 +1,4 @@
-//! Real files behind policies: what is written is read back, wherever it lies.
+//! Real files behind policies: written data are read back, on every file.
 
 use std::fs::File;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn wait(answer: &std::sync::mpsc::Receiver<Result<Vec<u8>, i32>>) -> Result<Vec<
     answer.recv_timeout(Duration::from_secs(20)).unwrap()
 }
 
-/// A folder beside the program: not every file system supports direct I/O, tmpfs in particular.
+/// A folder next to the program: not every file system supports direct I/O, tmpfs in particular.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap()
 }
@@ -45,7 +45,7 @@ fn data_come_back_from_striped_files() {
         let running = striped(&folder, "c-look");
         let engine = &running.engine;
         for round in 0..60 {
-            // Requests that do not overlap, all under way at once.
+            // Requests that do not overlap, all outstanding at the same time.
             let mut answers = Vec::new();
             for at in 0..8usize {
                 let length = rng.random_range(1..=32usize) * 4096;
