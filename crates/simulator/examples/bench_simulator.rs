@@ -82,7 +82,7 @@ fn simulate(profile: &str, policy: &str, source: Box<dyn Source>) -> Result<Run,
     Ok(Run { elapsed_s, utilisation, service_ns, mean_response_ms: sum_ns as f64 / count as f64 / 1e6 })
 }
 
-/// What a run came to.
+/// Outcome of a run.
 struct Run {
     elapsed_s: f64,
     utilisation: f64,

@@ -4,7 +4,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::device::{Completion, Device, IoRequest, RequestError, check};
 
-/// How an address space is striped over devices: stripe unit n lies on device n modulo the number of devices.
+/// How an address space is striped over devices: stripe unit n is on device n modulo the number of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Striping {
     /// Bytes of a stripe unit, at least 1.
@@ -13,7 +13,7 @@ pub struct Striping {
     pub devices: u64,
 }
 
-/// What a request wants of one device; contiguous there.
+/// The part of a request on one device; contiguous there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Which device.
@@ -79,8 +79,8 @@ struct Split {
 
 /// A striped array without redundancy (RAID 0).
 ///
-/// Stripe unit n lies on device n modulo the number of devices. What a request wants of one device is contiguous there and
-/// goes to it as one request; the whole is done when the last part is.
+/// Stripe unit n is on device n modulo the number of devices. The part of a request on one device is contiguous there and
+/// is one request to it; the whole completes with its last part.
 pub struct StripedArray {
     devices: Vec<Box<dyn Device>>,
     striping: Striping,

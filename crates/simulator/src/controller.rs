@@ -19,7 +19,7 @@ pub struct ControllerOptions {
     pub watermark_most_bytes: u64,
     /// From when the arm starts for a write until its data begin to flow into the buffer.
     pub write_data_delay_ns: u64,
-    /// From the end of the transfer until the host knows.
+    /// From the end of the transfer to the completion at the host.
     pub completion_overhead_ns: u64,
     /// How fast data pass between buffer and host.
     pub interface_bytes_per_s: f64,
@@ -72,7 +72,7 @@ pub(crate) struct Controller {
     arm: Arm,
     /// End of the current uninterruptible write from the cache.
     arm_free_ns: u64,
-    /// The sector after the last one that was asked for and transferred.
+    /// The sector after the last one that was requested and transferred.
     pub head_sector: u64,
     /// The buffer's segments, the one used last first.
     segments: Vec<Segment>,
@@ -128,7 +128,7 @@ impl Controller {
         }
     }
 
-    /// Between which cylinders the arm is, whenever it is asked from now on: reading ahead moves it by itself.
+    /// Range of cylinders of the arm from now on: reading ahead moves it.
     pub fn arm_cylinders(&self) -> [u32; 2] {
         let geometry = &self.mechanism.geometry;
         let reading = self.segments.iter().find_map(Segment::reading_between);
@@ -156,7 +156,7 @@ impl Controller {
         self.mechanism.positioning_ns(now_ns, arm, first, request.op)
     }
 
-    /// Serves a request that arrived at `arrived_ns`, from `free_ns` on, and says when it is done.
+    /// Serves a request that arrived at `arrived_ns`, from `free_ns` on, and returns its completion time.
     pub fn serve(&mut self, free_ns: u64, arrived_ns: u64, request: &IoRequest) -> u64 {
         let begin_ns = free_ns.max(arrived_ns + self.overhead_ns(request.op));
         let done_ns = match request.op {
@@ -239,7 +239,7 @@ impl Controller {
         access.end_ns
     }
 
-    /// Puts sectors into the write cache, after making room, and says when they are there.
+    /// Puts sectors into the write cache, after making room, and returns the time when all are stored.
     fn write_to_cache(&mut self, begin_ns: u64, first: u64, end: u64, delivery_ns: u64) -> u64 {
         let mut now_ns = begin_ns;
         while self.write_cache.as_ref().is_some_and(|cache| !cache.has_room(first, end, now_ns)) {
@@ -251,7 +251,7 @@ impl Controller {
         if let Some(cache) = &mut self.write_cache {
             cache.take(first, end, now_ns + delivery_ns);
         }
-        // A segment that the arm still fills stops before what is overwritten.
+        // A segment that the arm still fills stops before the overwritten sectors.
         if self.segments.iter().any(|segment| segment.overlaps(first, end)) {
             self.take_arm(now_ns);
             self.segments.retain(|segment| !segment.overlaps(first, end));
@@ -287,7 +287,7 @@ impl Controller {
         self.segments.insert(0, segment);
     }
 
-    /// Takes the arm away from reading ahead, and says where it is. A new access follows, so a random angle is drawn.
+    /// Stops reading ahead, and returns the position of the arm. A new access follows, so a random angle is drawn.
     fn take_arm(&mut self, now_ns: u64) -> Arm {
         for segment in &mut self.segments {
             if let Some(arm) = segment.stop(&self.mechanism, now_ns) {

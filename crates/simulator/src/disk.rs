@@ -9,15 +9,15 @@ use crate::controller::{Controller, ControllerOptions};
 use crate::device::{Completion, Device, IoRequest, RequestError, check};
 use crate::mechanism::Mechanism;
 
-/// In which order the disk serves the requests that it has been given.
+/// Order in which the disk serves its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueOrder {
     /// As they arrived.
     #[default]
     Fifo,
-    /// The one that comes under the head first (shortest positioning time first). Nothing keeps a request from waiting for
-    /// ever under a stream of better ones.
+    /// The request that comes under the head first (shortest positioning time first). A request can starve under a stream
+    /// of better ones.
     Sptf,
 }
 
@@ -26,7 +26,7 @@ pub enum QueueOrder {
 struct Queued {
     request: IoRequest,
     arrived_ns: u64,
-    /// When the controller has understood the command. This overlaps with the work on earlier requests, so that queued
+    /// Time when the controller has decoded the command. Decoding overlaps with the work on earlier requests: queued
     /// sequential requests follow each other without a gap.
     ready_ns: u64,
 }
@@ -45,8 +45,8 @@ pub struct Disk {
 impl Disk {
     /// A disk of `capacity_bytes`, which the mechanism's geometry must hold, with the arm at the outer edge.
     ///
-    /// `read_ahead_sectors` is how far the disk reads ahead (0: not at all), `interface_bytes_per_s` how fast it delivers
-    /// what is in its buffer. Writes go to the platter before they complete.
+    /// `read_ahead_sectors` is how far the disk reads ahead (0: not at all), `interface_bytes_per_s` the rate at which it
+    /// delivers buffered data. Writes go to the platter before they complete.
     pub fn new(
         mechanism: Mechanism,
         capacity_bytes: u64,
@@ -115,7 +115,7 @@ impl Disk {
         if self.order == QueueOrder::Fifo || self.queue.len() < 2 {
             return (!self.queue.is_empty()).then_some(0);
         }
-        // Decide at the moment the disk is free and understands at least one command, among those that it understands then.
+        // Decides when the disk is free and has decoded at least one command, among the decoded ones.
         let earliest = self.queue.iter().map(|q| q.ready_ns).min()?;
         let decision_ns = self.free_ns.max(earliest);
         let cost_ns = |queued: &Queued| {

@@ -72,7 +72,7 @@ impl DiskProfile {
         Ok(mean_track * f64::from(self.heads) * SECTOR_BYTES as f64)
     }
 
-    /// Bytes of the whole disk: what its zones hold if their cylinders are given, and `capacity_gb` if not.
+    /// Bytes of the whole disk: the capacity of its zones if their cylinders are stated, otherwise `capacity_gb`.
     ///
     /// # Errors
     /// [`ProfileError::Field`] or [`ProfileError::Missing`].
@@ -108,7 +108,8 @@ impl DiskProfile {
                 remedy: "give every zone its `share`, or every zone its `cylinders`",
             }),
         };
-        // Spare tracks, bad sectors and what is kept free at the front belong to the whole disk, not to a small copy of it.
+        // Spare tracks, bad sectors and reserved sectors at the front belong to the whole disk, not to a small copy of
+        // it.
         let small = |zone: &ZoneProfile| {
             let layout = zone.layout(0);
             let spares = Spares { tracks: 0, front_sectors: 0, ..layout.spares };
@@ -193,7 +194,7 @@ impl DiskProfile {
         self.seek(cylinders, cylinders).map(|_| ())
     }
 
-    /// Said before the disk is laid out: with far too many cylinders that would not end.
+    /// Checked before the disk is laid out: far too many cylinders would take for ever.
     fn check_cylinders(&self) -> Result<(), ProfileError> {
         let given: Option<Vec<u32>> = self.zones.iter().map(|zone| zone.cylinders).collect();
         let cylinders = match given {
@@ -245,7 +246,7 @@ impl DiskProfile {
         self.check_cylinders()
     }
 
-    /// Skews shorter than what they cover would cost a revolution at each track.
+    /// Skews shorter than the switch times would cost a revolution at each track.
     fn check_skews(&self) -> Result<(), ProfileError> {
         let revolution_ms = 60e3 / self.rpm;
         let least_ms = self.shortest_seek_ms().max(self.head_switch_ms);

@@ -7,17 +7,16 @@ use crate::disk::QueueOrder;
 use crate::read_ahead::ReadAheadStop;
 use crate::write_cache::Destage;
 
-/// A disk's figures, as a data sheet gives them.
+/// Parameters of a disk, as in a data sheet.
 ///
-/// The size is given by `capacity_gb` and shares of the cylinders, or outright by the cylinders of each zone. The seek
-/// times are given in one of three forms: `seek_min_ms`, `seek_avg_ms` and `seek_max_ms`, or `seek_points`, or
-/// `seek_two_piece`.
+/// The size is `capacity_gb` with each zone's share of the cylinders, or the sum of each zone's cylinders. Seek times
+/// have one of three forms: `seek_min_ms`, `seek_avg_ms` and `seek_max_ms`, or `seek_points`, or `seek_two_piece`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiskProfile {
     /// One line for people.
     pub description: String,
-    /// Capacity of the real disk in 10^9 bytes: no larger device can be made. Not given if the zones have `cylinders`.
+    /// Capacity of the real disk in 10^9 bytes: no larger device can be made. Absent if the zones have `cylinders`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_gb: Option<f64>,
     /// Revolutions a minute.
@@ -44,13 +43,13 @@ pub struct DiskProfile {
     /// A square root for short seeks and a line for long ones (Ruemmler and Wilkes 1994).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seek_two_piece: Option<TwoPieceProfile>,
-    /// What a write adds to a seek of more than one cylinder.
+    /// Additional seek time of a write over more than one cylinder.
     #[serde(default)]
     pub write_settle_ms: f64,
     /// Changing to another head.
     pub head_switch_ms: f64,
-    /// How much later the next head's track begins; at least `head_switch_ms`, or sequential streams lose revolutions. Not
-    /// given if the zones give their skews in sectors.
+    /// Delay of the start of the next head's track; at least `head_switch_ms`, otherwise sequential streams lose
+    /// revolutions. Absent if the zones have skews in sectors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_skew_ms: Option<f64>,
     /// How much later the next cylinder begins; at least the shortest seek and `head_switch_ms`.
@@ -70,7 +69,7 @@ pub struct DiskProfile {
     /// `command_overhead_us` for reads from the buffer, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit_overhead_us: Option<f64>,
-    /// From the end of the transfer until the host knows.
+    /// From the end of the transfer to the completion at the host.
     #[serde(default)]
     pub completion_overhead_us: f64,
     /// How fast data pass between buffer and host, in 10^6 bytes a second.
@@ -96,7 +95,7 @@ pub struct DiskProfile {
     /// Segments of the read buffer.
     #[serde(default = "one")]
     pub read_segments: u32,
-    /// Size of a segment: at least `read_ahead_kib`; twice that if it is not given.
+    /// Size of a segment, at least `read_ahead_kib`; default twice `read_ahead_kib`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_kib: Option<u32>,
     /// Size of the write cache: writes complete when they are there. 0 for none.
@@ -162,7 +161,7 @@ pub struct ZoneProfile {
     /// How many sectors later the next head's track begins, where that differs from zone to zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_skew_sectors: Option<u32>,
-    /// How many sectors later the next cylinder begins. Given together with `head_skew_sectors`.
+    /// Skew of the next cylinder, in sectors. Requires `head_skew_sectors`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cylinder_skew_sectors: Option<u32>,
     /// Angle of the zone's first track, in sectors.

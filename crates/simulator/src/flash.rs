@@ -9,22 +9,22 @@ use crate::ftl::{Cleaning, Ftl};
 
 /// A solid-state disk with page mapping.
 ///
-/// Page n lies on die n modulo the number of dies. A read waits for what its die is doing, then goes first; a write completes
-/// when the buffer has its data, and the dies write the buffer out between the reads. A die that runs short of erased
-/// blocks copies and erases before it writes, a step at a time. At the start the device is full: all of it has been
-/// written in order.
+/// Page n is on die n modulo the number of dies. A read waits for the current operation of its die, then is served first;
+/// a write completes when the buffer has its data, and the dies write the buffer out between the reads. A die with too
+/// few erased blocks copies and erases before it writes, one step at a time. At the start the device is full, written in
+/// order.
 #[derive(Clone, Debug)]
 pub struct FlashSsd {
     options: FlashOptions,
     capacity_bytes: u64,
     dies: Vec<Die>,
     channel_free_ns: Vec<u64>,
-    /// Until when the link to the host carries what has been read so far, and what has been sent to be written.
+    /// End of the current transfers on the link to the host: of read data, and of data to write.
     from_device_ns: u64,
     to_device_ns: u64,
-    /// What the dies finish: time, order, die. From the number of dies on: only that a die's data are there.
+    /// Completions of the dies: time, order, die. Numbers from the number of dies on: only the die's data are ready.
     working: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// Requests that are done but for the time: time, order, tag, start.
+    /// Requests with a known completion time: time, order, tag, start.
     done: BinaryHeap<Reverse<(u64, u64, u64, u64)>>,
     requests: HashMap<u64, Underway>,
     /// Writes that wait for room in the buffer.
@@ -55,7 +55,7 @@ struct Underway {
     done_ns: u64,
 }
 
-/// A die: its map, what waits for it, and what it does.
+/// A die: its map, its queue, and its current operation.
 #[derive(Clone, Debug)]
 struct Die {
     ftl: Ftl,
@@ -65,7 +65,7 @@ struct Die {
     work: Work,
 }
 
-/// A part of a read that lies on one page.
+/// Part of a read on one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     id: u64,
@@ -199,7 +199,7 @@ impl FlashSsd {
         }
     }
 
-    /// Gives an idle die its next work: reads first, then room, then writes.
+    /// Starts the next operation of an idle die: reads first, then cleaning, then writes.
     fn start(&mut self, index: usize, now_ns: u64) {
         let channel = index % self.channel_free_ns.len();
         let die = &mut self.dies[index];

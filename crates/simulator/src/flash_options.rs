@@ -10,7 +10,7 @@ pub struct FlashOptions {
     pub channels: u32,
     /// Dies on a channel.
     pub dies_per_channel: u32,
-    /// Units of 4 KiB in a page, which a die reads at once.
+    /// Units of 4 KiB in a page, which a die reads in one operation.
     pub page_units: u32,
     /// Units of 4 KiB in an erase block.
     pub block_units: u32,

@@ -3,7 +3,7 @@
 /// No unit or block.
 const NONE: u32 = u32::MAX;
 
-/// Blocks that are kept erased beside the two that are written to.
+/// Blocks that are kept erased in addition to the two open ones.
 const RESERVE_BLOCKS: u32 = 2;
 
 /// Next step of a die's garbage collection.
@@ -96,7 +96,7 @@ impl Ftl {
         }
     }
 
-    /// Does one step of what [`cleaning`](Self::cleaning) says.
+    /// Does one step of [`cleaning`](Self::cleaning).
     pub fn clean(&mut self) {
         let Some(mut victim) =
             self.victim.or_else(|| self.fewest_valid().map(|block| Frontier { block, next: 0 }))
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn random_writes_are_amplified_as_theory_says() {
         // W. Bux, I. Iliadis, Performance Evaluation 67(11), 2010, and P. Desnoyers, SYSTOR 2012: with uniform writes and
-        // large blocks greedy cleaning finds a share x of a block valid, where x = exp(-(1 - x) a) and a is all units over
-        // those that are shown; each write costs 1 / (1 - x).
+        // large blocks greedy cleaning finds a share x of a block valid, where x = exp(-(1 - x) a) and a is all units
+        // divided by the exported ones; each write costs 1 / (1 - x).
         for spare in [0.07, 0.15, 0.28, 0.5] {
             let mut ftl = Ftl::new(100_000, 256, spare);
             let a = ftl.fullness();

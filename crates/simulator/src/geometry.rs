@@ -26,14 +26,14 @@ pub struct ZoneSkew {
     pub cylinder_sectors: u32,
 }
 
-/// A zone as a drive's description gives it.
+/// A zone in the description of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneLayout {
     /// Cylinders in the zone.
     pub cylinders: u32,
     /// Sectors that pass under the head in a revolution, spare ones too.
     pub sectors_per_track: u32,
-    /// What is kept free.
+    /// Reserved sectors.
     pub spares: Spares,
     /// Where its tracks begin, if that is not the same time for all zones.
     pub skew: Option<ZoneSkew>,
@@ -54,11 +54,11 @@ pub struct Zone {
     pub cylinders: u32,
     /// Sectors that pass under the head in a revolution, spare ones too.
     pub sectors_per_track: u32,
-    /// What is kept free.
+    /// Reserved sectors.
     pub spares: Spares,
     /// Where its tracks begin, if that is not the same time for all zones.
     pub skew: Option<ZoneSkew>,
-    /// For each bad track that addresses skip, the first address (within the zone) that lies after it, rising.
+    /// For each bad track that addresses skip, the first address (within the zone) after it, in ascending order.
     pub slipped: Vec<u64>,
     /// Sectors with an address on a track.
     data_per_track: u32,
@@ -79,7 +79,7 @@ pub struct Location {
     pub sectors_per_track: u32,
     /// This sector and those after it on the same track whose addresses follow.
     pub left_on_track: u32,
-    /// Angle of the track's sector 0, in sectors, where the zone gives it.
+    /// Angle of the track's sector 0, in sectors, if the zone states it.
     pub skew_sectors: Option<u32>,
 }
 

@@ -18,7 +18,7 @@ pub enum Model {
     Instant(Box<Instant>),
 }
 
-/// Makes an enum of boxed devices a device itself: every call goes to the one it is.
+/// Implements the device trait for an enum of boxed devices by delegation.
 #[macro_export]
 macro_rules! device_of_several {
     ($name:ident { $($variant:ident),+ }) => {
@@ -85,7 +85,7 @@ macro_rules! device_of_several {
 }
 
 impl Model {
-    /// A device of a profile; `seed` is of what it draws at random, if it does.
+    /// A device of a profile; `seed` is for its random numbers, if it uses any.
     ///
     /// # Errors
     /// As [`Profile::build`].

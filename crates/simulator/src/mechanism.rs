@@ -29,7 +29,7 @@ pub struct Access {
     pub arm: Arm,
 }
 
-/// Geometry, rotation and seek of one disk. It has no state: the arm's place and the time are given to each call.
+/// Geometry, rotation and seek of one disk. It has no state: each call has the arm's position and the time.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
     /// Where sectors lie.
@@ -40,8 +40,8 @@ pub struct Mechanism {
     pub seek: SeekTimes,
     /// Changing to another head of the same cylinder.
     pub head_switch_ns: u64,
-    /// What a write adds to a seek of more than one cylinder, to settle more exactly. A step to the next cylinder is
-    /// covered by the cylinder skew, or sequential writes would lose a revolution at each cylinder.
+    /// Additional seek time of a write over more than one cylinder, to settle more exactly. A step to the next cylinder
+    /// is covered by the cylinder skew, or sequential writes would lose a revolution at each cylinder.
     pub write_settle_ns: u64,
     /// Whether a read begins with whichever wanted sector of the track comes first, and takes those before it when they
     /// come round again ("zero latency").
@@ -146,8 +146,8 @@ impl Mechanism {
         passed
     }
 
-    /// How far a read has come at `now_ns` that began at `start_ns` with the arm at `arm`, wants the sectors from
-    /// `first_sector` and stops before `limit`: the first sector that has not passed yet, and where the arm is.
+    /// Progress at `now_ns` of a read that began at `start_ns` with the arm at `arm`, reads from `first_sector` and stops
+    /// before `limit`: the first sector that has not passed yet, and the position of the arm.
     pub fn progress(
         &self,
         start_ns: u64,
@@ -194,14 +194,14 @@ impl Location {
     }
 }
 
-/// The part of an access that lies on one track.
+/// The part of an access on one track.
 struct Step {
     /// When the arm can read or write there.
     arrived_ns: u64,
     /// When the step's first sector comes under the head after that.
     start_ns: u64,
     arm: Arm,
-    /// Counted from where [`Rotation::track_angle`] says.
+    /// Counted from [`Rotation::track_angle`].
     sector: u32,
     sectors: u32,
     sectors_per_track: u32,

@@ -14,7 +14,7 @@ use crate::ssd::{FlashTiming, Ssd};
 /// The map of a larger flash device (spare flash included) would take more than two GiB of memory.
 const MOST_FLASH_BYTES: f64 = 1.2 * (1u64 << 40) as f64;
 
-/// Devices of more dies than this were not meant, and each die has a map of its own.
+/// Maximum dies of a device; each die has its own map.
 const MOST_DIES: f64 = 16_384.0;
 
 /// A device profile: one YAML file in `profiles/`, or one of your own.
@@ -47,7 +47,7 @@ pub struct SsdProfile {
     pub channel_mb_s: f64,
     /// Controller time for each command.
     pub command_overhead_us: f64,
-    /// What is behind the channels; without it each channel is one queue that is always ready to write.
+    /// Dies behind the channels; without them each channel is one queue that is always ready to write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flash: Option<FlashProfile>,
 }

@@ -13,7 +13,7 @@ pub enum ReadAheadStop {
     /// When the segment is full.
     #[default]
     Segment,
-    /// At the end of the track of the last sector that was asked for.
+    /// At the end of the track of the last requested sector.
     Track,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct Reach {
 
 /// One buffer segment and the read that fills it.
 ///
-/// The head's reading is a plan: from `plan_sector` at `plan_ns` onwards, up to `limit`. How far it has come is computed
-/// when someone asks.
+/// The head's reading is a plan: from `plan_sector` at `plan_ns` onwards, up to `limit`. Its progress is computed on
+/// demand.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     first: u64,
@@ -95,7 +95,7 @@ impl Segment {
         self.reading.then_some((self.plan_arm, self.limit))
     }
 
-    /// What it holds or will hold: first sector, and the one after the last.
+    /// Current and planned content: first sector, and the one after the last.
     pub fn sectors(&self) -> [u64; 2] {
         [self.first, self.limit]
     }
@@ -142,7 +142,7 @@ impl Segment {
         Some(available_ns)
     }
 
-    /// Stops reading at `now_ns`; what was read stays. Returns the place of the arm if the segment had it.
+    /// Stops reading at `now_ns` and keeps the data. Returns the position of the arm if the segment used it.
     pub fn stop(&mut self, mechanism: &Mechanism, now_ns: u64) -> Option<Arm> {
         if !self.reading {
             return None;
@@ -160,7 +160,7 @@ impl Segment {
         first < self.limit && end > self.first
     }
 
-    /// The reader has taken everything before `end`: read on to `ahead` sectors behind it, and keep `keep` before it.
+    /// The reader has consumed everything before `end`: read up to `ahead` sectors after it, and keep `keep` before it.
     fn make_room(&mut self, mechanism: &Mechanism, end: u64) {
         let stop = match self.reach.stop {
             ReadAheadStop::Segment => mechanism.geometry.sectors(),

@@ -10,9 +10,9 @@ use crate::geometry::Location;
 pub struct Rotation {
     /// One revolution.
     pub revolution_ns: u64,
-    /// How much later the first sector of the next head's track lies.
+    /// Skew of the first sector of the next head's track.
     pub head_skew_ns: u64,
-    /// How much later the first sector of the next cylinder lies than that of this cylinder's last track.
+    /// Skew of the first sector of the next cylinder relative to this cylinder's last track.
     pub cylinder_skew_ns: u64,
     /// Tracks in a cylinder.
     pub heads: u32,
@@ -35,8 +35,8 @@ impl Rotation {
         if angle < self.revolution_ns { angle } else { angle - self.revolution_ns }
     }
 
-    /// An angle, and which sector after it a place is: from the start of the track, or, where the zone says in sectors
-    /// where tracks begin, from angle 0. Sectors are then counted over more than one revolution.
+    /// An angle, and the number of sectors from it: from the start of the track, or from angle 0 if the zone states the
+    /// starts of tracks in sectors. Sectors are then counted over more than one revolution.
     pub(crate) fn track_angle(&self, at: &Location) -> (u64, u32) {
         match at.skew_sectors {
             Some(skew) => (0, at.sector + skew),
@@ -89,7 +89,7 @@ mod tests {
         // And 0.5 ms of the next revolution.
         let at = Location { cylinder: 1, sector: 90, left_on_track: 10, ..at };
         assert_eq!(ROTATION.sector_start_ns(&at), 700_000);
-        // The zone says 30 sectors: 120 sectors of 80 us are a revolution and 1.6 ms.
+        // The zone has 30 sectors: 120 sectors of 80 us are a revolution and 1.6 ms.
         let at = Location { skew_sectors: Some(30), ..at };
         assert_eq!(ROTATION.sector_start_ns(&at), 1_600_000);
     }

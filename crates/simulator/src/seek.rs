@@ -3,8 +3,8 @@
 /// Seek time over distance: `a sqrt(x - 1) + b (x - 1) + c` for x >= 1 cylinders, 0 for x = 0.
 ///
 /// Source: E. K. Lee, R. H. Katz, "An analytic performance model of disk arrays", SIGMETRICS 1993, section 3. They give
-/// approximations of a, b and c for many cylinders; here the three are solved exactly from the minimum, the average
-/// and the maximum for the number of cylinders at hand.
+/// approximations of a, b and c for many cylinders; here the three are solved exactly from the minimum, the average and
+/// the maximum for the number of cylinders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeekCurve {
     /// Nanoseconds per square root of a cylinder.
@@ -70,7 +70,7 @@ pub enum SeekCurveError {
     },
 }
 
-/// Fewer cylinders leave the square root and the straight line too alike to tell apart.
+/// With fewer cylinders the square root and the straight line are indistinguishable.
 pub(crate) const LEAST_CYLINDERS: u32 = 16;
 
 impl SeekCurve {

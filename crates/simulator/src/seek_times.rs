@@ -2,7 +2,7 @@
 
 use crate::seek::{SeekCurve, SeekCurveError};
 
-/// How the seek times of a drive are given. Distances are in cylinders of the whole drive.
+/// Form of a drive's seek times. Distances are in cylinders of the whole drive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeekForm {
     /// Solved from minimum, average and maximum.

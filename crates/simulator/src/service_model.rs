@@ -10,7 +10,7 @@ use crate::disk::Disk;
 use crate::mechanism::Arm;
 
 impl From<&Request> for IoRequest {
-    /// The request as it goes to the device, with the same tag.
+    /// The request for the device, with the same tag.
     fn from(request: &Request) -> Self {
         Self {
             tag: request.tag,
@@ -28,8 +28,8 @@ pub(crate) fn inside(capacity_bytes: u64, request: &Request) -> IoRequest {
     IoRequest { offset_bytes, size_bytes: request.size_bytes.clamp(1, most.max(1)), ..request.into() }
 }
 
-/// Addresses behind the end count as the last sector, and requests that reach there as ending there: a scheduler may ask
-/// anything, and the device refuses such requests when they come.
+/// Addresses beyond the end count as the last sector, and requests are cut at the end: a scheduler may query any address;
+/// the device refuses invalid requests.
 impl Disk {
     fn arm_at(&self, offset_bytes: u64) -> Arm {
         let geometry = &self.mechanism().geometry;
@@ -76,7 +76,7 @@ impl ServiceModel for Disk {
         overhead_ns + controller.positioning_ns(begin_ns, &request)
     }
 
-    /// The seek alone, from where the arm may be by now. A write cache may answer at once, wherever a request is.
+    /// The seek alone, from the possible positions of the arm. A write cache may answer immediately, at any address.
     fn least_positioning_ns(&self, offset_bytes: u64) -> u64 {
         let controller = self.controller();
         if controller.options.write_cache.is_some() {
@@ -84,7 +84,8 @@ impl ServiceModel for Disk {
         }
         let to = self.arm_at(offset_bytes).cylinder;
         let [low, high] = controller.arm_cylinders();
-        // The head may be where a buffer answered last, and the arm elsewhere: on the way to it nothing is too far.
+        // The reported position may be that of the last answer from a buffer, with the arm elsewhere: no distance on the
+        // way is excluded.
         let is_above = offset_bytes >= ServiceModel::head_bytes(self);
         let distance = if is_above { to.saturating_sub(high) } else { low.saturating_sub(to) };
         // Two pieces of a curve may meet with a step down of a fiftieth (`seek_times`).

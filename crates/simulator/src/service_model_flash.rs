@@ -100,7 +100,7 @@ impl ServiceModel for FlashSsd {
         FlashSsd::head_bytes(self)
     }
 
-    /// Command overhead, and for a read the flash's latency; what the die does at the time is not known outside.
+    /// Command overhead, and for a read the flash's latency; the state of the die is unknown outside.
     fn positioning_ns(&self, _: u64, request: &Request) -> u64 {
         let options = self.options();
         match request.op {
@@ -128,8 +128,8 @@ impl ServiceModel for FlashSsd {
         }
     }
 
-    /// With no other request under way but what the buffer still holds. A read waits for what its dies are doing; a write
-    /// may find the buffer full and each of its units wait for a die to clean.
+    /// Without other outstanding requests, but with data in the buffer. A read waits for the current operations of its
+    /// dies; a write may find the buffer full, and each of its units may wait for a die to clean.
     fn bound_ns(&self, _: u64, request: &Request) -> u64 {
         let request = inside(Device::capacity_bytes(self), request);
         let options = self.options();
@@ -164,7 +164,7 @@ impl ServiceModel for FlashSsd {
     }
 }
 
-/// Nothing tells one address from another, and nothing takes time.
+/// All addresses are equal, and nothing takes time.
 impl ServiceModel for Instant {
     fn cylinder(&self, _: u64) -> u32 {
         0

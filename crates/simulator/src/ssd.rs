@@ -8,7 +8,7 @@ use crate::device::{Completion, Device, IoRequest, Op, RequestError, check};
 /// Times of the flash and of the channel in front of it.
 #[derive(Clone, Copy, Debug)]
 pub struct FlashTiming {
-    /// Bytes of a page; page n lies on channel n modulo the number of channels.
+    /// Bytes of a page; page n is on channel n modulo the number of channels.
     pub page_bytes: u64,
     /// From a command to the first byte of a page.
     pub read_latency_ns: u64,
@@ -16,7 +16,7 @@ pub struct FlashTiming {
     pub write_latency_ns: u64,
     /// How fast a channel moves bytes, per second.
     pub channel_bytes_per_s: f64,
-    /// What the controller takes for each request, whatever the channels do.
+    /// Time of the controller for each request, independent of the channels.
     pub command_overhead_ns: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct Ssd {
     timing: FlashTiming,
     capacity_bytes: u64,
     channel_free_ns: Vec<u64>,
-    /// Under way, the first to complete on top: time, then order of arrival, then tag and start.
+    /// Outstanding requests, the first to complete on top: time, then order of arrival, then tag and start.
     serving: BinaryHeap<Reverse<(u64, u64, u64, u64)>>,
     arrivals: u64,
     /// The byte after the last request.

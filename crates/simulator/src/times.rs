@@ -11,11 +11,11 @@ pub struct TimesOptions {
     pub zone: usize,
     /// Bytes of each request.
     pub size_bytes: u32,
-    /// What they do.
+    /// Operation of the requests.
     pub op: Op,
     /// Whether they begin where tracks do.
     pub aligned: bool,
-    /// Whether each begins where the one before ended, so that nothing seeks but to the next cylinder; otherwise they begin
+    /// Whether each begins at the end of the previous one (no seeks except to the next cylinder); otherwise they begin
     /// anywhere in the zone.
     pub sequential: bool,
     /// How many, at least 1.
@@ -107,7 +107,7 @@ impl DiskTimes {
             let Some(done_ns) = disk.next_event_ns() else { break };
             disk.advance(done_ns, &mut done);
             done.clear();
-            // The first one comes from elsewhere.
+            // The arm of the first one is elsewhere.
             if number > 0 {
                 took_ns.push(done_ns - now_ns);
             }

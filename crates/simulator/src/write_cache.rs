@@ -19,7 +19,7 @@ pub enum Destage {
 /// Size and habit of a write cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteCacheOptions {
-    /// Sectors that it holds; longer writes go to the platter at once.
+    /// Capacity in sectors; longer writes go directly to the platter.
     pub sectors: u64,
     /// Separate runs of sectors that it holds; a write that continues the last one is of the same run.
     pub runs: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Run {
     pub since_ns: u64,
 }
 
-/// The dirty runs, the oldest first, and the one that is on its way to the platter.
+/// The dirty runs, oldest first, and the one that is being written to the platter.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteCache {
     options: WriteCacheOptions,

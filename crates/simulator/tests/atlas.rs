@@ -1,4 +1,4 @@
-//! The Quantum Atlas-II against what was measured on it: P. Bosch, "Mixed-media file systems", PhD thesis, University of
+//! The Quantum Atlas-II against measurements of it: P. Bosch, "Mixed-media file systems", PhD thesis, University of
 //! Twente, 1999. Sections and tables are its own.
 
 use weir_simulator::profile::{self, DiskProfile, Profile};
@@ -73,7 +73,7 @@ fn ranges_of_single_requests_are_those_measured() {
         (Op::Write, 2, 1.0, 10.8),
         (Op::Write, 179, 10.3, 18.7),
     ] {
-        // Whole tracks from where they begin; what is less, anywhere.
+        // Whole tracks from their start; smaller requests anywhere.
         let times = times(0, sectors * 512, op, sectors >= 179);
         let found = (ms(times.min_ns), ms(times.max_ns));
         println!("{op:?} {sectors} sectors: {:.1} to {:.1} ms for {least} to {most}", found.0, found.1);

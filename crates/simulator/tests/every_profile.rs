@@ -1,4 +1,4 @@
-//! Every profile under every policy: what is asked is answered, and what a policy is told of the device holds.
+//! Every profile under every policy: each request is answered, and the device keeps the bounds of its model.
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

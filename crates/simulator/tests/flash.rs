@@ -91,7 +91,7 @@ fn data_are_not_programmed_before_they_come() {
     }
 }
 
-/// Asks at `now_ns`, and says how long the request `tag` takes; 0 if it is not awaited (`tag` 0).
+/// Sends a request at `now_ns`, and returns the time of request `tag`; 0 without waiting (`tag` 0).
 fn done_after(ssd: &mut FlashSsd, now_ns: u64, request: IoRequest, tag: u64) -> u64 {
     let mut done = Vec::new();
     ssd.advance(now_ns, &mut done);
@@ -138,7 +138,7 @@ fn a_full_buffer_makes_writes_wait() {
     let (times, _) = closed_loop(&mut ssd, 1, 3_000, |i| (Op::Write, i * 65_536 % (256 * MIB), 65_536));
     let alone = times[0].1;
     assert!(alone < 40_000, "the first write takes {alone} ns");
-    // All at once: 64 MiB do not fit into 8 MiB.
+    // All at the same time: 64 MiB do not fit into 8 MiB.
     let mut ssd = build(&nvme(), 256 * MIB);
     let (times, _) = closed_loop(&mut ssd, 1_000, 1_000, |i| (Op::Write, i * 65_536, 65_536));
     assert!(percentile(&times, Op::Write, 0.95) > 10_000_000);

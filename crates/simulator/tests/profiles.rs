@@ -1,4 +1,4 @@
-//! Profile files: what is accepted, and what an error says.
+//! Profile files: accepted values, and messages of errors.
 
 use std::io::Write;
 

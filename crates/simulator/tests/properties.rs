@@ -109,7 +109,7 @@ proptest! {
         // Back from (device, byte there) to the byte of the array.
         let mut covered = vec![0u8; capacity as usize + (devices as u64 * unit) as usize];
         for Part { device, offset_bytes: first, size_bytes: bytes } in parts {
-            // The units of a device lie one behind the other in its part, and those of the request one behind the other in it.
+            // The units of a device are consecutive in its part, and those of the request are consecutive in it.
             let units = striping.units(offset, size).filter(|unit| unit.0 == device);
             let mut at = first;
             for (_, on_device, _, length) in units {

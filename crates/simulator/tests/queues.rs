@@ -14,7 +14,7 @@ use weir_simulator::{Completion, Device, IoRequest, Op, RequestError};
 
 const MS: f64 = 1e6;
 
-/// A device whose service times are drawn from a distribution, whatever is asked.
+/// A device whose service times are drawn from a distribution, independent of the request.
 struct Drawn {
     rng: ChaCha8Rng,
     draw_ns: fn(&mut ChaCha8Rng) -> f64,
@@ -203,7 +203,7 @@ fn clients_that_wait_for_answers_agree_with_the_machine_repairman() {
     assert_eq!(&responses[..4], [10_000_000, 20_000_000, 30_000_000, 40_000_000]);
     assert!(responses[4..].iter().all(|response| *response == 40_000_000));
     assert_eq!(outcome.heads[0].busy_ns, outcome.now_ns);
-    // 100 answers in the second; the four last clients ask no more.
+    // 100 answers in the second; the last four clients send no more.
     assert_eq!(outcome.answered, 103);
 }
 
@@ -251,7 +251,7 @@ fn a_queue_that_is_left_when_all_have_asked_is_an_overload() {
     assert_eq!((left.head, left.at_ns), (0, 15_000_000_000));
     assert!(left.since_ns < 1_000_000_000, "{left:?}");
     assert_eq!(saturation(5.0, 10e9, 40_000_000_000), None);
-    // Somebody still asks: that some wait says nothing.
+    // A client still sends: waiting requests prove nothing.
     assert_eq!(saturation(11.0, 1e18, 15_000_000_000), None);
 }
 

@@ -1,4 +1,4 @@
-//! What a scheduler is told of a disk, against what the disk then does.
+//! The scheduler's model of a disk against the behaviour of the disk.
 
 use proptest::prelude::*;
 use weir_scheduler::{Decision, Op, Request, ServiceModel, Settings};
@@ -53,7 +53,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// Serves the steps one at a time; `check` gets what the disk was before, the request, its arrival and its service time.
+/// Serves the steps one at a time; `check` gets the disk's state before, the request, its arrival and its service time.
 fn one_at_a_time(mut disk: Disk, steps: &[Step], mut check: impl FnMut(&Disk, &Request, u64, u64)) {
     let (mut now_ns, mut done) = (0, Vec::new());
     for step in steps {
@@ -143,7 +143,7 @@ fn a_random_angle_waits_half_a_revolution_on_average_and_the_seed_decides() {
         let mut disk = profile.build_seeded(256 * MIB, seed).unwrap();
         let (mut now_ns, mut times, mut done) = (0, Vec::new(), Vec::new());
         for _ in 0..20_000 {
-            // Always the same sector: the exact rotation would always wait a whole revolution but for the overhead.
+            // Always the same sector: the exact rotation would always wait a whole revolution less the overhead.
             disk.arrive(now_ns, IoRequest::from(&request(Op::Read, 5_000, 8))).unwrap();
             let done_ns = disk.next_event_ns().unwrap();
             disk.advance(done_ns, &mut done);
@@ -161,7 +161,7 @@ fn a_random_angle_waits_half_a_revolution_on_average_and_the_seed_decides() {
     assert!((mean_ns / expected_ns - 1.0).abs() < 0.02, "{mean_ns} {expected_ns}");
 }
 
-/// Requests one at a time at a flash device: what it expects and bounds, and what it took.
+/// Requests one at a time to a flash device: expected time, bound, and time taken.
 fn flash_times<D: Device + ServiceModel>(device: &mut D, count: u64) -> Vec<(Request, u64, u64, u64)> {
     let (mut now_ns, mut done, mut state) = (0, Vec::new(), 1u64);
     let mut times = Vec::new();
@@ -199,7 +199,7 @@ fn flash_devices_keep_their_bounds() {
     }
 }
 
-/// The disks that a policy looks for what is nearest on: with and without buffers of each kind.
+/// Disks for the search of the nearest request: with and without buffers of each kind.
 fn kinds() -> Vec<Disk> {
     let with = |change: fn(&mut DiskProfile)| {
         let mut disk = profile("hdd-7200");
@@ -239,7 +239,7 @@ proptest! {
             let mut satf = weir_scheduler::build("satf", &[], &Settings::default()).unwrap();
             for (tag, (write, sector, sectors)) in (0..).zip(&waiting) {
                 let op = if *write { Op::Write } else { Op::Read };
-                // Some just where the disk was, so that buffers answer them.
+                // Some at the disk's last position, to be answered by buffers.
                 let near = before.last().filter(|_| tag % 4 == 0).map(|last| last.sector + sector % 700);
                 let one = Request { tag, ..request(op, near.unwrap_or(*sector), *sectors) };
                 satf.arrive(now_ns, one, &disk);

@@ -1,4 +1,4 @@
-//! The models against what theory and data sheets say.
+//! The models against theory and data sheets.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -93,7 +93,7 @@ fn sequential_streams_run_at_the_published_rate() {
         for (first, expected) in [(0, outer), (size - (64 << 20), inner)] {
             for op in [Op::Read, Op::Write] {
                 let mut disk = disk_profile(name).build(size).unwrap();
-                // All queued at once, so that writes stream too.
+                // All queued at the same time, so writes stream too.
                 let (pieces, piece) = (256u64, 256 << 10);
                 for tag in 0..pieces {
                     let offset_bytes = first + tag * u64::from(piece);
@@ -130,7 +130,7 @@ fn the_ssd_has_its_data_sheets_figures() {
     let mut ssd = profile.build(GIB).unwrap();
     let times = one_at_a_time(&mut ssd, random(1000).into_iter().map(|offset| (Op::Read, offset, 4096)));
     assert!((9_000.0..11_000.0).contains(&(1e9 / mean(&times))), "{}", mean(&times));
-    // Everything at once: all channels are busy all the time but for chance differences in their load.
+    // All at the same time: all channels are busy, apart from random differences in their load.
     for (op, expected) in [(Op::Read, 98e3), (Op::Write, 90e3)] {
         let mut ssd = profile.build(GIB).unwrap();
         for (tag, offset_bytes) in random(100_000).into_iter().enumerate() {

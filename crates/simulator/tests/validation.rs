@@ -1,5 +1,5 @@
-//! The fitted drives against what was measured on them: the table of `docs/reference/disks.md`. Needs the traces: `WEIR_TRACES` names
-//! the folder that holds `disksim/`.
+//! The fitted drives against their measurements: the table of `docs/reference/disks.md`. Needs the traces: `WEIR_TRACES`
+//! names the folder that holds `disksim/`.
 
 use std::path::Path;
 

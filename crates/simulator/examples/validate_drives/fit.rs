@@ -1,4 +1,4 @@
-//! Finds what data sheets do not say: overheads, interface, settling, seek times.
+//! Fits parameters that data sheets omit: overheads, interface, settling, seek times.
 
 use weir_simulator::Op;
 use weir_simulator::profile::DiskProfile;
@@ -15,7 +15,7 @@ pub struct Figure {
     set: fn(&mut DiskProfile, f64),
 }
 
-/// What is fitted of every drive.
+/// Parameters that are fitted for every drive.
 pub const FIGURES: &[Figure] = &[
     Figure {
         name: "read_overhead_us",
@@ -84,12 +84,12 @@ fn seek_ms(profile: &mut DiskProfile, index: usize) -> Option<&mut f64> {
     profile.seek_points.as_mut().and_then(|points| points.get_mut(index)).map(|point| &mut point.ms)
 }
 
-/// How much the mean distance between the two times of the same request counts beside the demerits. A distribution may fit
-/// because mistakes either way cancel; single requests do not.
+/// Weight of the mean distance between the two times of the same request, relative to the demerits. A distribution may
+/// fit because errors of both signs cancel; single requests do not.
 const PAIRED_WEIGHT: f64 = 1.0;
 
-/// How badly the model fits: the demerits of reads and writes that follow the request before and of those that do not,
-/// each weighted by its number of requests. A profile that is not possible is infinitely bad.
+/// Error of the model: the demerits of sequential and other reads and writes, each weighted by its number of requests.
+/// Infinite for an impossible profile.
 fn badness(profile: &DiskProfile, requests: &[Measured]) -> f64 {
     let Ok(modelled_ns) = replay(profile, requests) else { return f64::INFINITY };
     let mut sum = 0.0;

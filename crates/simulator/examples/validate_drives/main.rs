@@ -1,15 +1,15 @@
-//! Checks the disk models against what was measured on real drives.
+//! Checks the disk models against measurements of real drives.
 //!
 //! ```console
 //! cargo run --release -p weir-simulator --example validate_drives -- TRACES [--fit] [--requests] [DRIVE]
 //! ```
 //!
 //! TRACES is a folder with DiskSim's validation traces (`barracuda.trace` and so on). Each trace is served by the drive's
-//! profile one request at a time, as it was measured, and the response times are compared: the demerit on the first half,
-//! which the profile was fitted to, on the second half, which it was not, and on the whole, beside what DiskSim 4.0 says
-//! of its own model of the drive (its `valid/runvalid`). With `--fit` the profile is first fitted to the first half again,
-//! from where it is, and the fitted lines are printed. With `--requests` every request is printed with its measured and
-//! its modelled time, as CSV.
+//! profile one request at a time, as it was measured, and the response times are compared: the demerit on the first half
+//! (the profile was fitted to it), on the second half (it was not), and on the whole, next to the demerit of DiskSim
+//! 4.0's model of the drive (its `valid/runvalid`). With `--fit` the profile is first fitted to the first half again,
+//! starting from its current values, and the fitted lines are printed. With `--requests` every request is printed with
+//! its measured and its modelled time, as CSV.
 
 mod demerit;
 mod fit;

@@ -1,4 +1,4 @@
-//! What was measured on a drive, one request at a time, and what a model makes of it.
+//! Measured service times of a drive, one request at a time, and those of a model.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use weir_trace::{Options, TraceOp, open};
 
 use crate::demerit::demerit_ms;
 
-/// One request, when it came after the one before was done, and what the drive took for it.
+/// One request, its delay after the completion of the previous one, and its measured time.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     pub op: Op,

@@ -1,6 +1,6 @@
 //! Event calendar: one time for each of a fixed number of actors.
 
-/// The next event of each actor; the earliest is at hand.
+/// The next event of each actor, with fast access to the earliest.
 ///
 /// A tournament: a complete binary tree over the actors in which each node names the earlier of its two children, the
 /// left one where they are equal. Setting a time takes one comparison a level.
@@ -29,7 +29,7 @@ impl Calendar {
         Calendar { times: vec![NEVER; leaves], winners }
     }
 
-    /// Says when an actor's next event is.
+    /// Sets the time of an actor's next event.
     pub(super) fn set(&mut self, actor: usize, at_ns: u64) {
         if self.times[actor] == at_ns {
             return;

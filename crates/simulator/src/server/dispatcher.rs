@@ -12,7 +12,7 @@ use crate::device::{IoRequest, Op, RequestError, check};
 pub struct Wanted {
     /// The caller's identifier, returned in [`Done`].
     pub tag: u64,
-    /// Whose it is.
+    /// Class of the request.
     pub class: ClassId,
     /// Which client or stream of the class.
     pub stream: u32,
@@ -45,7 +45,7 @@ struct Open {
     begun_ns: u64,
 }
 
-/// A part of a request at a head, waiting or in service. The slot is the tag that the head's policy knows.
+/// A part of a request at a head, waiting or in service. The slot is the tag in the head's policy.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     open: u32,
@@ -62,8 +62,8 @@ impl Slot {
 
 /// Divides requests over heads and puts their parts together again.
 ///
-/// Events are worked off at their own times, in order, however late the caller asks: what is dispatched when depends on the
-/// times of arrivals alone (and, of devices that are not models, on when they said that they were done).
+/// Events are processed at their own times, in order, even if the caller polls late: dispatches depend only on the times
+/// of arrivals (and, for real devices, on the times of their completions).
 pub struct Dispatcher<M> {
     heads: Vec<Head<M>>,
     striping: Striping,
@@ -79,8 +79,8 @@ pub struct Dispatcher<M> {
 }
 
 impl<M: Machine> Dispatcher<M> {
-    /// An address space of `capacity_bytes` over `heads`, of which there is at least one; each holds what
-    /// [`StripedArray::device_bytes`](crate::StripedArray::device_bytes) says, or more.
+    /// An address space of `capacity_bytes` over `heads`, of which there is at least one; each holds at least
+    /// [`StripedArray::device_bytes`](crate::StripedArray::device_bytes).
     pub fn new(heads: Vec<Head<M>>, stripe_unit_bytes: u64, capacity_bytes: u64) -> Self {
         let striping =
             Striping { stripe_unit_bytes: stripe_unit_bytes.max(1), devices: heads.len().max(1) as u64 };
@@ -113,7 +113,7 @@ impl<M: Machine> Dispatcher<M> {
         self.striping
     }
 
-    /// The request that a slot stands for, if it is in use: its tag, and its part at the head.
+    /// The request of a slot, if it is in use: its tag, and its part at the head.
     pub fn part(&self, slot: u64) -> Option<(u64, Request)> {
         let slot = self.slots.get(slot as usize)?;
         Some((self.open[slot.open as usize].tag, slot.request?))
@@ -124,12 +124,11 @@ impl<M: Machine> Dispatcher<M> {
         self.open.len() - self.open_unused.len()
     }
 
-    /// Adds a request that arrives at `now_ns`, after all earlier events; appends completed requests. A time
-    /// that is not behind the last event, because of which the policies have chosen already, counts as 1 ns behind it; the
-    /// time that counts is returned.
+    /// Adds a request that arrives at `now_ns`, after all earlier events; appends completed requests. The policies have
+    /// already decided at the last event: an earlier or equal time counts as 1 ns after it. Returns the time that counts.
     ///
     /// # Errors
-    /// The request is empty or reaches behind the end. Nothing of it is kept.
+    /// The request is empty or exceeds the end. It is not added.
     pub fn arrive(
         &mut self,
         now_ns: u64,
@@ -179,7 +178,7 @@ impl<M: Machine> Dispatcher<M> {
         self.heads.iter().map(Head::next_ns).min().unwrap_or(NEVER)
     }
 
-    /// Lets happen what is due at `now_ns` or before, and appends what is done, in order. Says when something happens next, as
+    /// Processes events up to `now_ns`, and appends completions, in order. Returns the time of the next event, as
     /// [`next_ns`](Self::next_ns).
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Done>) -> u64 {
         loop {
@@ -198,8 +197,8 @@ impl<M: Machine> Dispatcher<M> {
         }
     }
 
-    /// Puts new policies in place of those of all heads. What waits goes to the new ones, in the order of arrival and with the
-    /// class that `class_of` gives it; what is in service is finished. The new policies begin with new accounts.
+    /// Replaces the policies of all heads. Waiting requests go to the new ones, in the order of arrival and with the
+    /// class of `class_of`; requests in service are completed. The new policies begin with new accounts.
     pub fn replace_policies(
         &mut self,
         now_ns: u64,
@@ -231,7 +230,7 @@ impl<M: Machine> Dispatcher<M> {
     }
 
     fn feed(&mut self, head: usize, now_ns: u64) {
-        // Parts lie inside their devices, since the whole lies inside the space, so none is refused.
+        // Parts are inside their devices because the whole is inside the space, so none is refused.
         let fed = self.heads[head].feed(now_ns);
         debug_assert!(fed.is_ok(), "{fed:?}");
     }
@@ -255,7 +254,7 @@ impl<M: Machine> Dispatcher<M> {
     }
 }
 
-/// Puts something into a free place, and says which.
+/// Puts a value into a free slot, and returns the slot.
 fn put<T>(places: &mut Vec<T>, unused: &mut Vec<u32>, value: T) -> u32 {
     match unused.pop() {
         Some(place) => {

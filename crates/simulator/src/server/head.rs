@@ -41,7 +41,7 @@ pub struct HeadReport {
     pub bytes: u64,
     /// Time with at least one request in the device.
     pub busy_ns: u64,
-    /// Most requests that waited at once.
+    /// Maximum queue length.
     pub most_waiting: usize,
     /// Alternation of real-time and best-effort requests.
     pub mix: Mix,

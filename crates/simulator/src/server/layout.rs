@@ -43,7 +43,7 @@ pub struct FilePlace {
 pub struct ClassLayout {
     /// The heads.
     pub volume: Volume,
-    /// Stripe unit n lies on head n modulo the number of heads, unless `places` says otherwise.
+    /// Stripe unit n is on head n modulo the number of heads, unless `places` has another position.
     pub stripe_unit_bytes: u64,
     /// First byte of each head that belongs to the striped space.
     pub base_bytes: u64,
@@ -155,7 +155,7 @@ impl ClassLayout {
             let UnitPlace { head, offset_bytes } = self.unit(number);
             let offset_bytes = offset_bytes + at % unit;
             let size = end - at;
-            // Each row of units is on every head, so that the last piece of this head is less than two rows back.
+            // Each row of units is on every head, so the last piece of this head is less than two rows back.
             let back = pieces.len().saturating_sub(2 * heads as usize);
             let last = pieces[back..].iter_mut().rev().find(|piece| piece.head == head);
             match last {

@@ -1,6 +1,6 @@
 //! Alternation of real-time and best-effort requests on a head.
 
-/// Changes between requests with deadlines and others, in the order in which a device is given them.
+/// Alternation of requests with deadlines and others, in the order of dispatch to a device.
 ///
 /// A burst is a run of best-effort requests between two real-time ones, as in Bosch, "Mixed-media file systems", PhD thesis,
 /// University of Twente, 1999, section 6.5.1.
@@ -20,7 +20,7 @@ pub struct Mix {
     pub burst_squares: u128,
     /// Requests of the longest one.
     pub longest_burst: u64,
-    /// Requests of the burst that goes on, if the last request was best effort.
+    /// Requests of the current burst, if the last request was best effort.
     open: u64,
 }
 

@@ -18,8 +18,9 @@ const MOST_UNITS: u64 = 1 << 24;
 
 /// Places of all heads in random order, each used once.
 ///
-/// Heads are divided into slots of the largest stripe unit; smaller units fill a slot with what follows on the same head.
-/// A row of units, one for each head, lies on all heads in random order: a read of a row asks each head for one unit.
+/// Heads are divided into slots of the largest stripe unit; smaller units fill a slot with the next units of the same
+/// head. A row of units, one for each head, is on all heads in random order: a read of a row reads one unit from each
+/// head.
 pub struct Scatter {
     slot_bytes: u64,
     /// By head: its slots in random order.

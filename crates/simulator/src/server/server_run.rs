@@ -22,7 +22,7 @@ pub struct ServerClass {
     pub cache_hit_ns: u64,
 }
 
-/// Limits of a run, which otherwise ends when all requests are answered and no more come.
+/// Limits of a run. Without a limit a run ends when all requests are answered and no client sends more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// End of the run; requests without an answer stay unanswered.
@@ -175,15 +175,16 @@ impl<M: Machine> Server<M> {
         Ok(server)
     }
 
-    /// Runs until all requests are answered and no more come, or a limit is reached. `record` is told of every request, in the
-    /// order in which they are answered; at the end of those that never will be. It is saturated if there are more of them
-    /// at once than the limit, or if some wait at the end although no client has further requests.
+    /// Runs until all requests are answered and no client sends more, or a limit is reached. `record` is called with
+    /// every request in the order of completion, and at the end with those that were not completed. The server is
+    /// saturated if there are more outstanding requests than the limit, or if some wait at the end although no client has
+    /// further requests.
     ///
     /// # Errors
     /// A client sends a request outside its file.
     pub fn run(mut self, limits: Limits, record: &mut dyn FnMut(&Served)) -> Result<Outcome, ServerError> {
         loop {
-            // Classes come before heads: what is asked at the same time is all there before a policy chooses among it.
+            // Classes precede heads: all requests of one instant arrive before a policy chooses.
             let (actor, now_ns) = self.calendar.first();
             let head = actor.checked_sub(self.classes.len());
             if !self.unfed.is_empty() && (head.is_some() || now_ns > self.outcome.now_ns) {
@@ -251,7 +252,7 @@ impl<M: Machine> Server<M> {
             }
         });
         self.feed(number, now_ns)?;
-        // A source may ask again because of an answer.
+        // A source may send a request because of an answer.
         while answered != 0 {
             let class = answered.trailing_zeros() as usize;
             answered &= answered - 1;
@@ -270,7 +271,7 @@ impl<M: Machine> Server<M> {
         Ok(())
     }
 
-    /// Asks the policies of all heads to which requests have come. To ask one twice does no harm.
+    /// Polls the policies of all heads with new requests. Polling one twice is harmless.
     fn feed_all(&mut self) -> Result<(), ServerError> {
         for at in 0..self.unfed.len() {
             self.feed(self.unfed[at] as usize, self.outcome.now_ns)?;
@@ -330,7 +331,7 @@ impl<M: Machine> Server<M> {
         Ok(())
     }
 
-    /// Puts the pieces of a request into `self.pieces`, without those that the cache holds.
+    /// Puts the pieces of a request into `self.pieces`, without those in the cache.
     fn divide(&mut self, number: usize, ask: &Ask) -> Result<(), String> {
         self.pieces.clear();
         let layout = &self.classes[number].layout;

@@ -127,7 +127,7 @@ mod tests {
         })
     }
 
-    /// Times of all requests if each is answered `service_ns` after it was asked.
+    /// Times of all requests if each is answered `service_ns` after it was sent.
     fn times(mut source: ClosedLoop<impl FnMut(u32) -> Ask + Send>, service_ns: u64) -> Vec<(u64, u32)> {
         let mut asked = Vec::new();
         while let Some(ask) = source.take() {
