@@ -70,7 +70,7 @@ fn frames_of_file(path: &str) -> Result<Vec<u64>, String> {
     lines.take(FRAMES).map(frame).collect()
 }
 
-/// Streams until one is refused; all arrive at once, each with its first block on a random disk.
+/// Streams until one is refused; all arrive at the same time, each with its first block on a random disk.
 fn capacity(
     trace: &DemandTrace,
     layout: Layout,

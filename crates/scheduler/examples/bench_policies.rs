@@ -1,8 +1,8 @@
-//! Time of a decision: what it takes a policy to take in one request and to choose one, by requests that wait.
+//! Time of a decision: adding and choosing a request, by queue length.
 //!
 //! `cargo run --release -p weir-scheduler --example bench_policies [POLICY...]` prints, for each policy, ns for one
 //! `arrive`, one `next` and one `complete` while 4, 32 and 1,000 requests wait: the median of eleven passes. Requests are
-//! of four classes of eight streams, a third of them writes, at offsets and with deadlines that look random.
+//! of four classes of eight streams, a third of them writes, with pseudo-random offsets and deadlines.
 //!
 //! Timed by hand: criterion and divan print a report for each of 70 cases, not one table of schedulers by queue length.
 
@@ -57,7 +57,7 @@ fn classes() -> Vec<Class> {
     (1..).zip(services).map(class).collect()
 }
 
-/// A policy with a device that serves one request at a time, and clients that ask again when they have their answer.
+/// A policy with a device that serves one request at a time, and clients in a closed loop.
 struct Bench {
     policy: Box<dyn Policy>,
     model: LinearModel,
@@ -82,7 +82,7 @@ impl Bench {
         self.policy.arrive(self.now_ns, request, &self.model);
     }
 
-    /// Serves one request, after as long a wait as the policy wants.
+    /// Serves one request, after the policy's wait.
     fn serve(&mut self) {
         loop {
             match black_box(self.policy.next(self.now_ns, &self.model)) {

@@ -1,19 +1,19 @@
-//! What a model of a kernel scheduler decides, beside what the kernel decided.
+//! Decisions of a model of a kernel scheduler, compared with the kernel's.
 //!
-//! `compare_kernel TRACE POLICY TICK_NS [SETTING=VALUE...]` reads the text of the events `block_rq_insert`, `block_rq_issue`
-//! and `block_rq_complete` of one device (`crates/scheduler/compare_kernel.sh` records them), tells the policy of every insertion
-//! and completion at its time, and prints how far its choices are the kernel's. Each task is a stream; the classes are
-//! the I/O priorities `rt`, `be` and `idle`. `TICK_NS` is what one of the kernel's jiffies takes.
+//! `compare_kernel TRACE POLICY TICK_NS [SETTING=VALUE...]` reads the text of the events `block_rq_insert`,
+//! `block_rq_issue` and `block_rq_complete` of one device (`crates/scheduler/compare_kernel.sh` records them), reports
+//! every insertion and completion to the policy at its time, and prints the share of choices that equal the kernel's.
+//! Each task is a stream; the classes are the I/O priorities `rt`, `be` and `idle`. `TICK_NS` is the length of one jiffy.
 //!
 //! The kernel takes one request more from its scheduler than the device has tags, so the policy is asked for that many.
-//! It counts expiry in jiffies, whose beginning the trace does not tell: the beginning that suits best is taken.
+//! It counts expiry in jiffies; the trace lacks their phase: the phase with the best agreement is used.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitCode;
 
 use weir_scheduler::{Class, Decision, LinearModel, Op, Policy, Request, Settings, TrafficKind, build};
 
-/// Tags of the device, as `compare_kernel.sh` sets them, and the one that the kernel takes ahead.
+/// Tags of the device, as `compare_kernel.sh` sets them, and one that the kernel dispatches ahead.
 const DEPTH: usize = 4 + 1;
 /// Beginnings of a tick that are tried.
 const PHASES: u64 = 40;
@@ -139,7 +139,7 @@ fn event<'a>(line: &'a str, tag: u64, streams: &mut BTreeMap<&'a str, u32>) -> O
 
 /// Sectors in the order in which a policy chooses them.
 fn choices(mut policy: Box<dyn Policy>, events: &[Event], tick: impl Fn(u64) -> u64) -> Vec<u64> {
-    // None of the kernel's schedulers asks the device for anything.
+    // The kernel's schedulers use no model of the device.
     let model = LinearModel {
         capacity_bytes: u64::MAX,
         cylinder_bytes: 1 << 20,

@@ -6,8 +6,7 @@
 //!
 //! SCAN and C-SCAN move to the edge of the disk before they turn; LOOK and C-LOOK turn at the last request. A scheduler
 //! only chooses requests and moves no idle arm: both variants serve requests in the same order. On a real disk they would
-//! differ by the seek to the edge, which is not made. One implementation has both names, so that a study can use the name
-//! in its paper.
+//! differ by the seek to the edge. One implementation has both names, so that a study can use the name in its paper.
 
 use crate::by_offset::ByOffset;
 use crate::entry::{Build, Entry};

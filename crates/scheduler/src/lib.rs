@@ -1,8 +1,8 @@
 //! Disk schedulers, with and without quality of service.
 //!
-//! A [`Policy`] does no I/O and has no clock: it is told what time it is, what has arrived and what is done, and says
-//! which request the device is to serve next. What it may know of the device it asks a [`ServiceModel`]. The same policy
-//! therefore orders requests in a simulator and in front of a real disk.
+//! A [`Policy`] does no I/O and has no clock: the caller reports time, arrivals and completions, and the policy chooses
+//! the next request of the device. A [`ServiceModel`] describes the device. The same policy therefore orders requests in
+//! a simulator and in front of a real disk.
 //!
 //! [`POLICIES`] lists all of them; to add one, write a file and a line there.
 

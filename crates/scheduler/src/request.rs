@@ -49,7 +49,7 @@ pub struct Class {
     pub kind: TrafficKind,
     /// Weight: the share of the device relative to other classes; above 0.
     pub weight: f64,
-    /// Service guarantee that the class asks for; schedulers without contracts ignore it.
+    /// Requested service guarantee of the class; schedulers without contracts ignore it.
     pub contract: Option<Contract>,
 }
 

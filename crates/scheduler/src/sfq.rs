@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn start_tags_by_hand() {
-        // Class a has weight 1 and costs of 10: starts 0, 10, 20. Class b has weight 2: starts 0, 5, 10, 15. Of equal
-        // starts the class that is named first goes first.
+        // Class a has weight 1 and costs of 10: starts 0, 10, 20. Class b has weight 2: starts 0, 5, 10, 15. With equal
+        // starts the first class in order goes first.
         let requests: Vec<_> =
             (0..3).map(|n| of_class(0, n, 10)).chain((10..14).map(|n| of_class(1, n, 10))).collect();
         let mut policy = policy_for("sfq", &weighted(&[1.0, 2.0]), &[]);

@@ -3,7 +3,7 @@
 use crate::by_offset::{ByOffset, Key};
 use crate::request::Request;
 
-/// Movement at the end of a sweep, when no request lies ahead.
+/// Movement at the end of a sweep, when no request is ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Reverses, and serves requests on the way back.
@@ -79,7 +79,7 @@ impl Sweep {
         if self.turn == Turn::Around {
             self.up = !self.up;
         }
-        // A new sweep: those who came to the offset where the last one ended have their turn now.
+        // A new sweep: requests that arrived at the offset where the last one ended are served now.
         self.at = None;
         Some(key)
     }

@@ -96,7 +96,7 @@ impl Policy for Wf2q {
     }
 
     fn next(&mut self, _: u64, model: &dyn ServiceModel) -> Decision {
-        // Virtual time does not stay behind the least start of those that are backlogged. Eligible ones are not ahead.
+        // Virtual time is at least the minimum start of the backlogged classes. Eligible ones are not ahead.
         if let (true, Some((start, _))) = (self.eligible.is_empty(), self.early.first()) {
             self.virtual_now = self.virtual_now.max(*start);
         }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn shares_by_time_where_time_is_shared() {
-        // Both classes ask for 10 bytes at a time, a at one place and b 900 cylinders away from it.
+        // Both classes request 10 bytes at a time, a at one offset and b 900 cylinders away from it.
         let requests: Vec<_> =
             (0..40).map(|n| of_class(0, n, 10)).chain((0..40).map(|n| of_class(1, 900 + n, 10))).collect();
         let bytes = tags(&mut *policy_for("wf2q+", &weighted(&[1.0, 1.0]), &[]), &requests);

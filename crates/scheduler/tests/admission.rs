@@ -1,4 +1,4 @@
-//! Admission control against what the paper promises, and its speed.
+//! Admission control against the paper's guarantees, and its speed.
 
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ const POLICIES: [StartPolicy; 6] = [
     StartPolicy::PrimeHopping(13),
 ];
 
-/// A stream whose demand goes up and down.
+/// A stream with varying demand.
 fn stream(rounds: u32, seed: u32, layout: Layout, disks: u32) -> Placement {
     let blocks = (0..rounds).map(|round| 1 + (round * 7 + seed * 13) % 11 / 3).collect();
     Placement::of_trace(&DemandTrace::new(blocks).unwrap(), layout, disks, seed % disks).unwrap()
@@ -56,7 +56,7 @@ fn a_stream_that_needs_more_than_a_disk_has_is_refused_with_the_place() {
 
 #[test]
 fn statistical_guarantees_admit_no_fewer_streams() {
-    // One round in twenty or so needs many blocks; now and then those of more streams meet than a disk can serve.
+    // One round in twenty or so needs many blocks; sometimes those of too many streams coincide for a disk.
     let stream = |seed: u32| {
         let many = |round: u32| (round * 200 + seed).wrapping_mul(2_654_435_761) >> 16;
         let blocks = (0..200).map(|round| if many(round) % 20 == 0 { 20 } else { 0 }).collect();
@@ -77,8 +77,8 @@ fn statistical_guarantees_admit_no_fewer_streams() {
 }
 
 proptest! {
-    /// Deterministic guarantees: whatever was admitted, no disk is committed to more than a round in any round, and the
-    /// table is the sum of what was admitted.
+    /// Deterministic guarantees: no disk is committed to more than a round in any round, and the table is the sum of the
+    /// admitted streams.
     #[test]
     fn no_round_is_overfull(
         policy in prop::sample::select(POLICIES.to_vec()),

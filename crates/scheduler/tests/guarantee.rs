@@ -50,7 +50,7 @@ fn defined(tasks: &[(u64, u64)], up_to: u64) -> (i64, Option<(i64, u64)>) {
     (least_in_order, out_of_order)
 }
 
-/// Intervals beyond it are not looked at one by one.
+/// Intervals beyond it are not examined one by one.
 const MOST_LOOKED_AT: u64 = 20_000;
 
 fn found(tasks: &[(u64, u64)], mode: Mode) -> Result<Slack, Rejection> {
@@ -60,8 +60,8 @@ fn found(tasks: &[(u64, u64)], mode: Mode) -> Result<Slack, Rejection> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// Both modes are what their definitions say, the exact one over the whole hyper-period; property 2: exact is never
-    /// more than thesis, and differs only where that leaves more than the longest period's idle share.
+    /// Both modes equal their definitions, the exact one over the whole hyper-period. Property 2: exact is at most
+    /// thesis, and differs only where thesis exceeds the idle share of the longest period.
     #[test]
     fn verdict_and_slack_are_as_defined(tasks in tasks()) {
         let longest = tasks.iter().map(|(_, period)| *period).max().unwrap();
@@ -157,7 +157,7 @@ fn least_slack(tasks: &[(u64, u64)], releases: &[Vec<u64>]) -> i64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
-    /// Property 3: whenever requests come, no more than a period's worth at a time, each is done ΔL before its deadline.
+    /// Property 3: with arbitrary arrivals within the contract, each request completes ΔL before its deadline.
     #[test]
     fn requests_are_done_so_long_before_their_deadlines(
         tasks in tasks(),
@@ -177,7 +177,7 @@ proptest! {
         prop_assert!(least_slack(&tasks, &releases) >= slack.slack_ns() as i64);
     }
 
-    /// What comes and goes one by one is what is there at the end.
+    /// Adding and removing tasks one by one yields the same set.
     #[test]
     fn a_set_is_the_same_whichever_way_it_came_about(
         tasks in prop::collection::vec((1..6_u64, 4..40_u64), 1..20),

@@ -61,10 +61,10 @@ pub struct RoundBound {
 }
 
 impl RoundBound {
-    /// `seek_ns` gives a seek over a number of cylinders, `way_cylinders` what the arm crosses in a round at most: all
-    /// cylinders where every round begins at an edge, as the paper has it, half as many again where it begins anywhere.
+    /// `seek_ns` is the time of a seek over a number of cylinders, `way_cylinders` the maximum distance of the arm in a
+    /// round: all cylinders if every round begins at an edge, as in the paper, 1.5 times as many if it begins anywhere.
     /// `latency_ns` is a whole revolution for a true bound, `bytes_per_s` the lowest transfer rate. Bounds are kept for
-    /// `most_requests` requests; more are taken to fit in no round.
+    /// `most_requests` requests; more are assumed to exceed every round.
     ///
     /// # Errors
     /// A size, a rate or a number of requests of 0.

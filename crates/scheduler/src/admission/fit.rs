@@ -41,8 +41,8 @@ pub(super) struct Failure {
 
 /// The highest load on any disk in any round that the stream reads from, in ns, if it begins at `start`.
 ///
-/// It drops the fewest blocks at each disk and round with which what is left fits there, until `may_drop` are dropped;
-/// one that fails then, fails with the first that does not fit.
+/// At each disk and round it drops the minimum number of blocks that makes the rest fit, until `may_drop` are dropped;
+/// after that, the first block that does not fit ends the test.
 pub(super) fn fit(
     table: &LoadTable,
     placement: &Placement,

@@ -93,8 +93,8 @@ impl LoadTable {
         most.saturating_sub(committed.blocks)
     }
 
-    /// The cells of a stream that begins at a round, which has not been forgotten: those of its first round first.
-    /// Commitments behind the end of either part are none.
+    /// The cells of a stream that begins at a round that is still stored, from its first round on. Beyond the end of
+    /// either part there are no commitments.
     pub(super) fn from(&self, round: u64) -> (&[Committed], &[Committed]) {
         let (front, back) = self.cells.as_slices();
         let skip = self.index(0, round).unwrap_or(usize::MAX).min(self.cells.len());

@@ -212,7 +212,7 @@ impl Schedule {
         Some(self.best_effort.take(place))
     }
 
-    /// Whether a real-time request lies on the way upwards to this one.
+    /// Whether a real-time request is on the way upwards to this one.
     fn passes_real_time(&self, head_bytes: u64, request: &Request) -> bool {
         let way = |offset_bytes: u64| (offset_bytes < head_bytes, offset_bytes);
         let next =

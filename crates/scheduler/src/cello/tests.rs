@@ -43,7 +43,7 @@ fn request(tag: u64, class: ClassId, megabyte: u64, size_bytes: u32, due_ns: Opt
     }
 }
 
-/// With intervals of a second and estimates that hold, unless the settings say otherwise.
+/// Defaults: intervals of a second, exact estimates.
 fn cello(classes: &[(TrafficKind, f64)], settings: &[(&str, &str)]) -> Box<dyn Policy> {
     let class = |&(kind, weight): &(TrafficKind, f64)| Class {
         name: format!("{kind:?}"),
@@ -115,7 +115,7 @@ const BOTH: [(TrafficKind, f64); 2] = [(TrafficKind::Interactive, 1.0), (Traffic
 
 #[test]
 fn interactive_requests_use_the_slack_and_no_more() {
-    // Each takes 5 ms and the transfer of 5 ms; the three real-time ones 30 ms, so that by 60 ms there is slack of 30.
+    // Each takes 5 ms and the transfer of 5 ms; the three real-time ones 30 ms, so there is a slack of 30 ms until 60 ms.
     let real_time = (0..3).map(|tag| request(tag, 1, tag, 25_000, Some(60 * MS)));
     let interactive = (10..15).map(|tag| request(tag, 0, tag, 25_000, None));
     let all: Vec<_> = real_time.chain(interactive).collect();
@@ -182,7 +182,7 @@ fn merged_classes_are_served_in_one_sweep() {
 
 #[test]
 fn a_class_that_is_alone_keeps_its_order_beyond_its_share() {
-    // Half of the interval is four requests of 10 ms and more; all come from above downwards.
+    // Half of the interval is four requests of 10 ms and more; all are served downwards.
     let settings = [("period_ms", "80")];
     let all: Vec<_> = (0..8).map(|tag| request(tag, 0, 800 - 100 * tag, 25_000, None)).collect();
     let served = serve(&mut *cello(&BOTH, &settings), even_disk(), &all, u64::MAX);
@@ -191,7 +191,7 @@ fn a_class_that_is_alone_keeps_its_order_beyond_its_share() {
 
 #[test]
 fn a_burst_of_one_class_leaves_the_other_its_share() {
-    // 200 interactive requests of 10 ms come at once, and one real-time request without a deadline that presses.
+    // 200 interactive requests of 10 ms arrive at the same time, and one real-time request with a distant deadline.
     let burst = (0..200).map(|tag| request(tag, 0, tag, 25_000, None));
     let all: Vec<_> = burst.chain([request(999, 1, 500, 25_000, Some(10_000 * MS))]).collect();
     let served = serve(&mut *cello(&BOTH, &[]), even_disk(), &all, u64::MAX);
@@ -208,7 +208,7 @@ fn what_a_class_leaves_unused_goes_to_the_others_by_weight() {
     // 12 s of requests of 10 ms; the real-time class, which has half of every interval, has none.
     let served = serve(&mut *cello(&classes, &[]), even_disk(), &all, 12_000 * MS);
     let interactive = served.iter().filter(|served| served.request.class == 0).count();
-    // A third, but for a request in each interval.
+    // A third, within one request in each interval.
     assert_eq!(served.len(), 1200);
     assert!(interactive.abs_diff(400) <= 12, "{interactive}");
 }
@@ -233,8 +233,8 @@ fn kinds() -> impl Strategy<Value = TrafficKind> {
 }
 
 proptest! {
-    /// All classes have requests pending all the time: by the end of each interval each has been served for its share of
-    /// the time, but for one request of each other class.
+    /// All classes have requests pending all the time: at the end of each interval each has received its share of the
+    /// time, within one request of each other class.
     #[test]
     fn shares_are_kept(
         classes in prop::collection::vec((kinds(), 1u32..6, 1u32..100_000), 2..5),
@@ -268,8 +268,8 @@ proptest! {
         }
     }
 
-    /// Real-time requests within their share that SCAN-EDF alone serves in time are in time beside interactive ones that
-    /// come at any time, if what the policy estimates is true.
+    /// Real-time requests within their share that SCAN-EDF alone serves in time are in time beside interactive ones with
+    /// arbitrary arrivals, if the policy's estimates are exact.
     #[test]
     fn interactive_requests_make_no_deadline_missed(
         real_time in prop::collection::vec((0u64..1000, 1u32..60_000, 10u64..900), 1..30),

@@ -72,7 +72,7 @@ impl Lane {
     /// Returns requests that were set aside to their places.
     fn bring_back(&mut self, aside: &mut Vec<Request>) {
         match self {
-            // All that is there came later.
+            // All waiting requests are later.
             Lane::ByArrival(waiting) => aside.drain(..).rev().for_each(|request| waiting.push_front(request)),
             Lane::BySweep(waiting, _) => aside.drain(..).for_each(|request| {
                 waiting.insert(request);
@@ -95,7 +95,7 @@ pub(super) struct BestEffort {
     /// Synchronous requests and the others, or all in the first.
     lanes: [Lane; 2],
     is_split: bool,
-    /// Classes whose requests are all asynchronous, if classes say so.
+    /// Classes whose requests are all asynchronous, with `sync=class`.
     asynchronous: Option<Vec<bool>>,
     chained: Chained,
     /// Writes behind an uncompleted one, by its class and stream.

@@ -11,7 +11,7 @@ const MOST_STREAMS: u64 = 100_000;
 /// Admission test of contracts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Test {
-    /// Jeffay's, with the slack that goes with it.
+    /// Jeffay's test, with the corresponding slack.
     Slack(Mode),
     /// The sum of cost / period is at most 1.
     Sum,
@@ -60,7 +60,7 @@ pub(super) struct Contracts {
     classes: Vec<OfClass>,
 }
 
-/// Contracts, the slots of each flow, and the slack of all, if that was asked for and there are any.
+/// Contracts, the slots of each flow, and the slack of all, if it is required and there are contracts.
 pub(super) type Admitted = (Contracts, Vec<Slots>, Option<Slack>);
 
 /// Admits the contracts of classes. With `by_slices` contracts are slices, as in Atropos.

@@ -49,7 +49,7 @@ struct InService {
 pub(super) struct Extra {
     /// Others were released when it was begun.
     pub(super) was_ahead: bool,
-    /// It goes before one of them at its cost.
+    /// It is served before one of them, at its cost.
     pub(super) is_lent: bool,
     pub(super) estimate_ns: u64,
 }
@@ -123,7 +123,7 @@ impl Core {
         }
     }
 
-    /// What to do if the device is not free; otherwise releases what is to be released.
+    /// The decision if the device is busy; otherwise releases due requests.
     pub(super) fn is_busy(&mut self, now_ns: u64) -> Option<Decision> {
         if self.in_service.is_some() {
             return Some(if self.waiting() == 0 { Decision::Idle } else { Decision::UNTIL_COMPLETION });
@@ -146,9 +146,9 @@ impl Core {
         Some(Decision::Serve(request))
     }
 
-    /// Begins something as [`Core::begin_extra`] does within what the next released request does not need of its contract
-    /// (thesis, section 6.5.2). To the others both are one request, of that contract: a request that becomes the next one
-    /// between them waits for less than that.
+    /// Like [`Core::begin_extra`], within the unused part of the next released request's contract (thesis, section
+    /// 6.5.2). For others the two are one request of that contract: a request that becomes the next one between them
+    /// waits for less than its cost.
     pub(super) fn begin_in_spare(
         &mut self,
         now_ns: u64,
@@ -213,7 +213,8 @@ impl Core {
         }
     }
 
-    /// Passes over what takes more than `most_ns`, and says what the next one takes, if that is not more than `limit_ns`.
+    /// Skips requests with an estimate above `most_ns`, and returns the estimate of the next one if it is at most
+    /// `limit_ns`.
     fn choose_best_effort(&mut self, model: &dyn ServiceModel, limit_ns: u64, most_ns: u64) -> Option<u64> {
         let head_bytes = model.head_bytes();
         loop {
@@ -240,7 +241,7 @@ impl Core {
         }
     }
 
-    /// Is told that a request is done; says what it was and when it was begun, if it was none of those that are released.
+    /// Reports a completion; returns the request and its start if it was not a released one.
     pub(super) fn complete(&mut self, now_ns: u64, request: &Request) -> Option<(Extra, u64)> {
         let done = self.in_service.as_ref()?;
         if done.tag != request.tag || done.class != request.class {

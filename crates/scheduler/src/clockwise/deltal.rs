@@ -53,7 +53,7 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
         _ => Mode::Exact,
     };
     let admitted = admit("deltal", classes, settings, Test::Slack(mode), false)?;
-    // Without contracts there is nothing to be late for.
+    // Without contracts there are no deadlines.
     let slack_ns = admitted.2.map_or(u64::MAX, Slack::slack_ns);
     let intake = Intake { loose: false, by_slices: false, punish_percent: 0 };
     Ok(Box::new(DeltaL {
@@ -130,7 +130,7 @@ impl Policy for DeltaL {
     }
 
     fn slack_ns(&self) -> Option<u64> {
-        // Without contracts there is nothing to put off.
+        // Without contracts there is no slack.
         (self.slack_ns < u64::MAX).then_some(self.slack_ns)
     }
 

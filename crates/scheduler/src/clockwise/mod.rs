@@ -10,7 +10,7 @@
 //! * [`lst`]: also while released requests can still begin in time (Symphony);
 //! * [`deltal`]: also within the slack of the admitted set (Clockwise).
 //!
-//! Guarantees assume a non-preemptive device: the schedulers give it one request at a time.
+//! Guarantees assume a non-preemptive device: the schedulers dispatch one request at a time.
 
 mod background;
 mod best_effort;

@@ -219,7 +219,7 @@ impl RealTime {
             self.loose.iter().map(|((due_ns, _), (_, cost_ns))| (*due_ns, *cost_ns)).collect();
         for (_, _, flow) in &self.released {
             let flow = &self.flows[*flow];
-            // What the first has lent is not left for it.
+            // The time that the first request has lent is not available to it.
             let mut lent_ns = flow.lent_ns;
             let mut give = |slot: Slot, cost_ns: u64| {
                 dues.push((slot.due_ns, cost_ns.saturating_sub(std::mem::take(&mut lent_ns))));

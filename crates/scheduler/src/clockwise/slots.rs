@@ -82,7 +82,7 @@ impl Slots {
                 if *left_ns > 0 && arrived_ns < open.due_ns {
                     *open
                 } else {
-                    // Periods that only pay back what was taken too much.
+                    // Periods that only compensate for excess use.
                     let owed_ns = left_ns.min(&0).unsigned_abs();
                     let waits_ns = (owed_ns / task.cost_ns()).saturating_mul(task.period_ns());
                     slot(arrived_ns.max(open.due_ns).saturating_add(waits_ns), task.period_ns())
@@ -161,7 +161,7 @@ mod tests {
         Task::new(10, 100).unwrap()
     }
 
-    /// Gives slots to requests of (arrival, cost); their releases and deadlines.
+    /// Assigns slots to requests of (arrival, cost); returns releases and deadlines.
     fn given(slots: &mut Slots, requests: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let give = |(arrived_ns, cost_ns): &(u64, u64)| {
             let slot = slots.next(*arrived_ns, *cost_ns);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_server_gives_its_cost_in_any_period() {
         let slots = &mut Slots::server(task());
-        // 4 + 4 fit; 4 more when the first are back; then what is left of that.
+        // 4 + 4 fit; 4 more when the first are replenished; then the rest.
         let requests = [(0, 4), (50, 4), (60, 4), (60, 2), (60, 6), (300, 10), (300, 1)];
         let slots = given(slots, &requests);
         assert_eq!(slots, [(0, 100), (50, 150), (100, 200), (100, 200), (200, 300), (300, 400), (400, 500)]);

@@ -8,9 +8,9 @@
 //!   later deadline begins 1 ns before the other arrivals; `ΔLn` is its minimum. Condition (6.2): it is not negative;
 //! * `ΔL = min(ΔLm, ΔLn)`.
 //!
-//! Both sums grow only at multiples of periods (Theorem 2), so that only these are looked at, in one sweep: of the tasks
-//! with `T_i > L` the one with the largest cost leaves the least, whichever it is, and the sum over tasks before it is the
-//! sum over all, since the others have no deadline within L yet.
+//! Both sums grow only at multiples of periods (Theorem 2), so only these are examined, in one sweep: of the tasks with
+//! `T_i > L` the one with the largest cost determines the minimum, and the sum over tasks before it is the sum over all,
+//! since the others have no deadline within L yet.
 
 use super::sweep::{Group, Points, groups};
 use super::task::Task;
@@ -19,9 +19,9 @@ use super::utilisation::Utilisation;
 /// Range of tested intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Until no longer one can leave less. Definition 1 stops at the longest period, and longer intervals leave less for
-    /// some sets: of {(4, 8), (4, 9), (1, 18)} it says 1, and M(72) is 0. As
-    /// `M(L) >= L (1 - utilisation)`, none from `ΔL / (1 - utilisation)` on can.
+    /// Until no longer interval can have a smaller rest. Definition 1 stops at the longest period, but longer intervals
+    /// have a smaller rest for some sets: for {(4, 8), (4, 9), (1, 18)} it yields 1, and M(72) is 0. As `M(L) >= L (1 -
+    /// utilisation)`, no interval from `ΔL / (1 - utilisation)` on can.
     #[default]
     Exact,
     /// Up to the longest period, as the thesis has it.
@@ -42,9 +42,9 @@ pub struct Tightest {
 pub struct Slack {
     /// ΔLm: all requests in deadline order.
     pub in_order: Tightest,
-    /// ΔLn: a request that is due later has just been begun. `None` if all periods are the same length, so that none is.
+    /// ΔLn: a request with a later deadline has just begun. `None` if all periods have the same length.
     pub out_of_order: Option<Tightest>,
-    /// Whether these are the least values. If not, there were too many intervals to look at, and ΔL is at least
+    /// Whether these are the minima. If not, there were too many intervals to examine, and ΔL is at least
     /// [`Slack::slack_ns`].
     pub is_exact: bool,
 }
@@ -139,7 +139,7 @@ fn least(
     let Some(longest_ns) = groups.last().map(|group| group.period_ns) else { return Ok(None) };
     let mut in_order: Option<Least> = None;
     let mut out_of_order: Option<Least> = None;
-    // The first group whose period is longer than the interval at hand.
+    // The first group whose period is longer than the current interval.
     let mut first_longer = 0;
     let mut idle_ns = 0;
     let mut is_exact = true;

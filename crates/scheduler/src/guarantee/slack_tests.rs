@@ -84,11 +84,11 @@ fn what_cannot_be_looked_at_is_bounded_or_undecided() {
     let enough = least_of(&[(50, 100), (25, 10_000_000)], 3).unwrap().unwrap();
     assert!(enough.is_exact);
     assert_eq!((enough.slack_ns(), enough.out_of_order.unwrap().interval_ns), (26, 101));
-    // The last of these makes others late within 102, and the first interval does not show it.
+    // The last of these makes others late within 102; the first interval does not reveal that.
     let nearly_full = [(80, 100), (20, 101), (4, 10_000_000)];
     assert_eq!(least_of(&nearly_full, 1), Err(Rejection::Undecided { points: 1 }));
     assert!(matches!(least_of(&nearly_full, MOST_POINTS), Err(Rejection::Blocked { task: 2, .. })));
-    // What has been seen to be late is, however much has not been looked at.
+    // Observed lateness is certain, however many intervals were not examined.
     assert!(matches!(least_of(&[(90, 100), (14, 150), (12, 10_000_000)], 1), Err(Rejection::Blocked { .. })));
     let bounded = least_of(&[(3, 12), (4, 11), (3, 8)], 4).unwrap().unwrap();
     assert_eq!((bounded.slack_ns(), bounded.is_exact), (0, false));
@@ -106,7 +106,7 @@ fn stream(cost_ms: u64, (block_kb, kb_per_s): (u64, u64), disks: u64) -> Task {
     Task::new(cost_ms * 1_000_000, period_ns).unwrap()
 }
 
-/// The task set of section 6.5 on a disk of three: pairs of video and audio, Wallace and Gromit first, in turn.
+/// The task set of section 6.5 on a disk of three: pairs of video and audio, Wallace and Gromit alternate, Wallace first.
 fn rotation(pairs: usize, large_ms: u64, small_ms: u64) -> Vec<Task> {
     let pair = |pair: usize| match pair % 2 {
         0 => [stream(small_ms, WG, 3), stream(small_ms, CD, 3)],

@@ -44,13 +44,13 @@ pub(super) fn groups(tasks: impl Iterator<Item = (u64, u64, usize)>) -> Vec<Grou
     groups
 }
 
-/// An interval at whose end deadlines fall.
+/// An interval with deadlines at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Point {
     /// Its length.
     pub(super) interval_ns: u64,
-    /// What is due within it if all tasks are released at its begin and as often as they may: the sum of
-    /// `floor(interval / period) cost`. No longer than the interval, if the tasks ask for no more than the device.
+    /// Maximum demand within it, with all tasks released at its beginning: the sum of `floor(interval / period) cost`. At
+    /// most the interval if the utilisation is at most 1.
     pub(super) demand_ns: u64,
 }
 
@@ -85,7 +85,7 @@ impl Iterator for Points<'_> {
             match due_ns.checked_add(group.period_ns) {
                 Some(next_ns) => *top = Reverse((next_ns, index)),
                 None => {
-                    // What is longer would have to be reckoned without this group.
+                    // Longer intervals would have to be computed without this group.
                     PeekMut::pop(top);
                     self.next.clear();
                 }

@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(set.slack().unwrap().slack_ns(), 1);
         assert!(set.remove(second) && !set.remove(second));
         assert_eq!(set.slack().unwrap().slack_ns(), 10);
-        // Its name is not given again.
+        // Names are not reused.
         assert_ne!(set.admit(task(1, 1000)).unwrap(), second);
         assert!(set.remove(first));
     }

@@ -28,14 +28,14 @@ impl Utilisation {
         Utilisation::of_costs(&costs)
     }
 
-    /// Of tasks of which those of one period are taken together: periods, each once, and their costs.
+    /// The utilisation of tasks, grouped by period: each period once, and its total cost.
     pub(super) fn of_costs(costs: &[(u64, u128)]) -> Utilisation {
         let about = costs.iter().map(|(period, cost)| *cost as f64 / *period as f64).sum();
         let used = costs.iter().try_fold(0u128, |used, (period, cost)| {
             used.checked_add(cost.checked_mul(1 << STEP_BITS)?.div_ceil(u128::from(*period)))
         });
         let idle = used.map_or(0, |used| (1u128 << STEP_BITS).saturating_sub(used));
-        // Rounded up, what is used still leaves something: there is no doubt.
+        // Even rounded up, the utilisation is below 1: no exact comparison is needed.
         if idle > 0 {
             let idle = u64::try_from(idle).unwrap_or(u64::MAX);
             return Utilisation { against_whole: Ordering::Less, idle, about };
@@ -54,13 +54,13 @@ impl Utilisation {
         self.about
     }
 
-    /// At least this much of the first `interval_ns` is not asked for: `interval (1 - utilisation)`, rounded down.
+    /// Minimum unused time in the first `interval_ns`: `interval (1 - utilisation)`, rounded down.
     pub(super) fn idle_ns(self, interval_ns: u64) -> u64 {
         ((u128::from(interval_ns) * u128::from(self.idle)) >> STEP_BITS) as u64
     }
 }
 
-/// Compares a sum of fractions with 1 by long division in steps of 2^-64, all fractions at once.
+/// Compares a sum of fractions with 1 by long division in steps of 2^-64, for all fractions together.
 ///
 /// The rest of 1 after k digits, less the rests of the fractions, is the true difference scaled by 2^(64 k). A nonzero
 /// difference is at least 1 / (product of the periods), and each period is below 2^64: it is found after as many steps as
@@ -108,7 +108,7 @@ mod tests {
         assert!(of(&[]).fits() && of(&[(1, 3), (1, 3), (1, 3)]).fits());
         assert!(of(&[(1, 3), (1, 7), (11, 21)]).fits());
         assert!(of(&[(1, 3), (2, 9), (4, 9)]).fits());
-        // Over or under by 2^-93, which no double can tell from 1.
+        // Over or under 1 by 2^-93, which a double cannot represent.
         let (p, q) = (999_999_999_999_989, 999_999_999_999_947);
         assert!(of(&[(2, p), (q - 2, q)]).fits());
         assert!(!of(&[(2, q), (p - 2, p)]).fits());
@@ -124,7 +124,7 @@ mod tests {
                 tasks.iter().map(|(cost, period)| u128::from(*cost) * (product / u128::from(*period))).sum();
             let found = of(&tasks);
             prop_assert_eq!(found.fits(), sum <= product);
-            // What is said to be idle is, and no more than a step per task is lost.
+            // Reported idle time is idle, and at most one step per task is lost.
             let idle = (1000 * product.saturating_sub(sum) / product) as u64;
             let said = found.idle_ns(1000);
             prop_assert!(said <= idle && idle <= said + 1);

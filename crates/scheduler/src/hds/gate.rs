@@ -122,7 +122,7 @@ impl Gate {
         }
         leaf.open += 1;
         leaf.portion = i128::from(tokens) * PARTS;
-        // What is due has happened, so that it would be next. What it takes makes nothing else happen sooner, as a new leaf may.
+        // Due events have happened, so it would be next. Its tokens make no other event earlier; a new leaf may.
         if is_known
             && leaf.held.is_empty()
             && let Some(supplier) = self.tree.supplier(leaf.node, tokens)
@@ -157,7 +157,7 @@ impl Gate {
         while self.quiet_until_ns <= now_ns {
             let next = self.next_event();
             let Some((at_ns, event)) = next.filter(|(at_ns, _)| *at_ns <= now_ns) else {
-                // Filling buckets makes nothing ready sooner than was reckoned.
+                // Filling buckets makes nothing ready earlier than computed.
                 self.quiet_until_ns = next.map_or(u64::MAX, |(at_ns, _)| at_ns);
                 break;
             };
@@ -244,7 +244,7 @@ impl Gate {
         self.count_all(now_ns);
         let class = usize::from(key.0);
         while self.plan.of_class.len() <= class {
-            // A class that the policy was not told of.
+            // A class that the policy does not have.
             self.plan.of_class.push(self.plan.nodes.len());
             self.plan.nodes.push(Planned {
                 name: String::new(),
@@ -311,7 +311,7 @@ impl Gate {
             let rate = self.programme.next(self.root, seen);
             self.set_root(rate);
             if seen.is_short && matches!(self.programme.change, Change::Follow { .. }) {
-                // What was saved while the disk was too slow is bandwidth that it never had.
+                // Tokens saved while the disk was too slow are bandwidth that it never had.
                 self.tree.forfeit();
             }
         }
@@ -321,7 +321,7 @@ impl Gate {
         self.root_due = 0;
         let mut next_ns = at_ns.saturating_add(every_ns);
         if self.held == 0 && self.leaves.values().all(|leaf| leaf.open == 0) && next_ns < now_ns {
-            // Nobody asks, however long that lasts: nothing is seen, and steps that rise add up.
+            // Without requests nothing is observed, and increasing steps add up.
             let skipped = (now_ns - next_ns) / every_ns;
             if self.programme.change == Change::Rise {
                 let risen = self.programme.step.times(skipped);
@@ -370,7 +370,7 @@ impl Leaf {
     fn count(&mut self, now_ns: u64, rate: Rate) {
         let since_ns = now_ns.saturating_sub(self.counted_ns);
         if self.open > 0 {
-            // An answered client that asks again at once was never idle.
+            // A client that sends the next request immediately after an answer was never idle.
             self.asking_ns += since_ns.min(now_ns.saturating_sub(self.since_ns));
         }
         self.due += rate.parts_in(since_ns);
@@ -386,7 +386,7 @@ mod tests {
     use crate::fixture::{of_class, weighted};
 
     proptest! {
-        /// When nobody looks, nothing would have been found.
+        /// Without a poll no event would have been processed.
         #[test]
         fn nothing_that_is_due_is_left(
             tree in prop::sample::select(vec![None, Some("g:0.5(a:0.6,b:w3),c:90kb_s"), Some("a:w1,b:w9,c:w0.1")]),

@@ -23,7 +23,7 @@ pub(super) struct Planned {
     pub(super) reservation: Reservation,
 }
 
-/// Groups and classes; parents stand before their children.
+/// Groups and classes; parents precede their children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) nodes: Vec<Planned>,
@@ -67,7 +67,7 @@ impl Plan {
     }
 }
 
-/// Builds the whole tree once, so that no part of it can be refused later; returns the reserved bandwidth.
+/// Builds the whole tree once: no part of it is refused later; returns the reserved bandwidth.
 fn check(plan: &[Planned], root: Rate) -> Result<Rate, String> {
     let mut tree = Tree::new(root, 0);
     let mut ids: Vec<NodeId> = Vec::new();
@@ -110,7 +110,7 @@ struct Reader<'a> {
     rest: &'a str,
     classes: &'a [Class],
     plan: Vec<Planned>,
-    /// Places of those that have children.
+    /// Positions of the nodes with children.
     groups: Vec<usize>,
 }
 

@@ -70,7 +70,7 @@ impl Programme {
                 self.kept_steps = 0;
                 // Below where it was kept the last time.
                 self.ceiling = rate.minus(self.step).minus(self.step).max(self.least);
-                // And no more than the disk did: it did not do what was promised.
+                // At most the disk's actual rate: it was below the promised one.
                 rate.minus(self.step).min(seen.got).max(self.least)
             }
             Change::Follow { .. } => {
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(next(110, false, true), 115);
         assert_eq!(next(100, false, false), 100);
         assert_eq!(next(115, true, true), 98);
-        // It failed at 115 and held at 105: up to 95 it rises at once, beyond after twenty steps.
+        // It failed at 115 and held at 105: up to 95 it rises immediately, above after twenty steps.
         assert_eq!(next(85, false, true), 95);
         let waits = (0..19).map(|_| next(95, false, true)).collect::<Vec<_>>();
         assert_eq!((&waits[..18], waits[18]), ([95; 18].as_slice(), 105));

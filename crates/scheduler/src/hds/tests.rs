@@ -23,7 +23,7 @@ fn the_reservations_of_the_paper() {
     let b = tree.add(p, Reservation::Weight(4_000_000)).unwrap();
     let c = tree.add(p, Reservation::Weight(6_000_000)).unwrap();
     assert_eq!([p, a, b, c].map(|id| tree.rate(id)), [500, 200, 120, 180].map(Rate::per_s));
-    // What has a weight has more when another leaves; a fraction is a fraction.
+    // A weight gets more when another class leaves; a fraction is fixed.
     tree.remove(c).unwrap();
     assert_eq!([p, a, b].map(|id| tree.rate(id)), [500, 200, 300].map(Rate::per_s));
     let d = tree.add(p, fraction(60)).unwrap();
@@ -67,7 +67,7 @@ fn what_cannot_be_reserved_is_refused() {
     assert_eq!(tokens_per_s(&tree, a), 350.0);
 }
 
-/// Sections 3.4 and 3.5: tokens come from the lowest node that has them, and go from there to the root.
+/// Sections 3.4 and 3.5: tokens are taken from the lowest node that has them, and from all above it.
 #[test]
 fn tokens_are_taken_from_the_supplier_upwards() {
     let mut tree = Tree::new(Rate::per_s(100), S);
@@ -92,7 +92,7 @@ fn tokens_are_taken_from_the_supplier_upwards() {
     assert_eq!(tokens(&tree), [30, 60, 100]);
 }
 
-/// One request at a time, each done at once: when each passes.
+/// Times at which requests pass: one at a time, each completed immediately.
 fn passes(policy: &mut dyn Policy, class: u16, kb: u32, from_ns: u64, count: u64) -> Vec<u64> {
     let device = device(0);
     let mut now_ns = from_ns;
@@ -146,11 +146,11 @@ fn a_leaf_that_comes_changes_what_weights_have_and_one_that_goes_gives_it_back()
             Decision::Idle => break,
         }
     }
-    // 200 tokens in two seconds, half of them each. The first 5 of the root came before any leaf had as many, and went to
-    // class a, which asked first.
+    // 200 tokens in two seconds, half of them each. The first 5 of the root were there before any leaf had as many, and
+    // went to class a, the first to request.
     assert_eq!(now_ns, 2 * S);
     assert_eq!(served.map(|times| times.iter().filter(|at| **at <= S).count()), [11, 10]);
-    // Class b is away: class a alone has 10 tokens at once, which its bucket holds as the only one.
+    // Class b is idle: class a has 10 tokens at the same time, held by its bucket only.
     let times = passes(&mut *policy, 0, 10, 4 * S, 3);
     assert_eq!(times, [4 * S, 4 * S + S / 10, 4 * S + S / 5]);
 }
@@ -179,7 +179,7 @@ fn clients_apart_share_what_their_class_has() {
             Decision::Idle => break,
         }
     }
-    // Of 1,200 tokens class a had all its 500, and its share of the rest since; class b's clients are alike.
+    // Of 1,200 tokens class a had its 500, and its share of the later rest; class b's clients are equal.
     assert_eq!(tokens[0][0], 500);
     let least = tokens[1].iter().min().unwrap();
     assert!(tokens[1].iter().all(|of| of - least <= 5), "{tokens:?}");

@@ -60,7 +60,7 @@ struct Node {
 
 /// A tree of token buckets.
 ///
-/// A node may use its own tokens and those of the nodes above it. Used tokens are taken from the supplying node and all
+/// A node can use its own tokens and those of the nodes above it. Used tokens are taken from the supplying node and all
 /// above it: a parent keeps the tokens that its children do not use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {

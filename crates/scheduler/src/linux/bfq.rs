@@ -141,7 +141,7 @@ impl Bfq {
         let queue = &mut self.queues[index];
         let left = queue.budget.saturating_sub(queue.service);
         if expiry == Expiry::Timeout && left >= queue.budget / 3 {
-            // A slow queue: it pays for the time that it had, and not for the little that it was served in it.
+            // A slow queue: it is charged its time instead of its small service.
             let time_ns = now_ns.saturating_sub(begun_ns).min(self.timeout_ns);
             let sectors = u128::from(self.max_budget) * u128::from(time_ns) / u128::from(self.timeout_ns);
             let owed = u64::try_from(sectors).unwrap_or(u64::MAX).saturating_sub(queue.service);
@@ -149,7 +149,7 @@ impl Bfq {
             self.tree.served(owed);
         }
         queue.learn(expiry, self.max_budget);
-        // What it was really served, and not its budget, says when it may start again.
+        // Its actual service, not its budget, determines its next start.
         queue.start = queue.start.saturating_add(queue.pace.times(queue.service));
         queue.finish = queue.start;
         if queue.requests.is_empty() {
@@ -211,7 +211,7 @@ impl Bfq {
         let timeout = now_ns.saturating_sub(begun_ns) >= self.timeout_ns;
         let charge = queue.charge(key);
         if queue.service == 0 {
-            // Whatever it is, the first request is served, so that each turn is one step on.
+            // The first request is always served: each turn makes progress.
             queue.budget = queue.budget.max(charge);
         } else if timeout {
             self.expire(now_ns, Expiry::Timeout);

@@ -26,8 +26,7 @@ impl Device {
         self.in_service += 1;
     }
 
-    /// A request is done, and others wait. `starved` says whether too few were given to the device to tell what it would
-    /// take.
+    /// A request completed, and others wait. `starved`: too few requests were in the device for an estimate of its rate.
     pub(crate) fn completed(&mut self, waiting: u64, starved: bool) {
         self.most_in_service = self.most_in_service.max(self.in_service);
         if self.in_service + waiting > THRESHOLD && !(starved && self.in_service < THRESHOLD) {

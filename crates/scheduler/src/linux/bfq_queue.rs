@@ -82,7 +82,7 @@ impl Thinking {
         self.last_completed_ns = Some(now_ns);
     }
 
-    /// A request came; `slice_idle_ns` bounds what a sample says.
+    /// A request arrived; `slice_idle_ns` limits a sample.
     fn arrived(&mut self, now_ns: u64, slice_idle_ns: u64) {
         let Some(completed_ns) = self.last_completed_ns else { return };
         let elapsed_ns = now_ns.saturating_sub(completed_ns).min(slice_idle_ns.saturating_mul(2));
@@ -120,7 +120,7 @@ impl Queue {
         }
     }
 
-    /// Takes a request. `head_bytes` is the end of the request that the device was given last, from any queue.
+    /// Takes a request. `head_bytes` is the end of the last dispatched request, from any queue.
     pub(crate) fn arrive(&mut self, now_ns: u64, request: Request, device: &Device, head_bytes: u64) {
         if self.requests.is_empty() && self.in_service == 0 {
             self.thinking.arrived(now_ns, device.slice_idle_ns);
@@ -169,7 +169,7 @@ impl Queue {
         Some(request)
     }
 
-    /// The oldest request, if it is overdue and was not looked at in this turn.
+    /// The oldest request, if it is overdue and was not examined in this turn.
     fn overdue(&mut self, now_ns: u64) -> Option<Key> {
         if std::mem::replace(&mut self.fifo_checked, true) {
             return None;

@@ -129,7 +129,7 @@ impl Domain {
     fn adjust(&mut self, now_ns: u64, congested: bool) {
         let mut p99 = self.total.take(now_ns, 99);
         if congested {
-            // Domains seldom have enough samples in the same moment. What was seen last counts, but only once.
+            // Domains seldom have enough samples at the same moment. The last observation counts, but only once.
             let last = self.p99.take();
             p99 = p99.or(last);
         } else if p99.is_some() {
@@ -202,7 +202,7 @@ impl Policy for Kyber {
 
     fn next(&mut self, now_ns: u64, _: &dyn ServiceModel) -> Decision {
         self.run_timer(now_ns);
-        // Like the kernel, which asks nobody who has no work: a batch goes on over a moment without requests.
+        // Like the kernel, which dispatches only with requests: a batch continues after a moment without requests.
         if self.waiting() == 0 {
             return Decision::Idle;
         }

@@ -220,7 +220,7 @@ impl Policy for MqDeadline {
         if self.waiting() == 0 {
             return Decision::Idle;
         }
-        // Something of a higher priority is in service. When that is done the caller asks again in any case.
+        // A request of a higher priority is in service. The caller polls again after its completion.
         match self.aged_ns() {
             aged_ns if aged_ns > now_ns => Decision::WaitUntil(aged_ns),
             _ => Decision::UNTIL_COMPLETION,

@@ -76,7 +76,7 @@ impl Interactive {
     fn earliest_ns(&self) -> u64 {
         match self.let_through_ns.front() {
             Some(first_ns) if self.let_through_ns.len() >= self.burst => {
-                // Not before those that went before it.
+                // Not before earlier ones.
                 let last_ns = self.let_through_ns.back().copied().unwrap_or(0);
                 first_ns.saturating_add(self.window_ns).max(last_ns)
             }
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((interactive.released.len(), interactive.next_ns()), (2, Some(500_000_010)));
         interactive.update(500_000_010);
         assert_eq!((interactive.released.len(), interactive.next_ns()), (3, Some(500_000_020)));
-        // Asked late, it has let through in time nevertheless.
+        // Polled late, it nevertheless has released at the right times.
         interactive.update(9_000_000_000);
         assert_eq!(interactive.let_through_ns, [500_000_010, 500_000_020]);
     }

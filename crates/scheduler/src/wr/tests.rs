@@ -40,7 +40,7 @@ fn policy(pairs: &[(&str, &str)]) -> Result<Box<dyn Policy>, String> {
     build("wr-round", &classes, &Settings(pairs.collect())).map_err(|error| error.to_string())
 }
 
-/// Serves requests, which are in order of arrival, each in `slow` thousandths of its bound; says when each was done.
+/// Serves requests, which are in order of arrival, each in `slow` thousandths of its bound; returns the completions.
 fn serve(
     policy: &mut dyn Policy,
     arrivals: &[Request],
@@ -100,7 +100,7 @@ fn a_round_goes_as_in_figure_2() {
         request(11, APERIODIC, 510, 1000, 3 * MS),
     ]);
     let served = serve(&mut *policy(&[("subgroup", "2")]).unwrap(), &all, || 1000);
-    // The first interactive request cannot be combined: it goes in the slack, and so does the other one, behind it. The
+    // The first interactive request cannot be combined: it is served in the slack, and so is the other one, after it. The
     // arm is at 220 then, and the subgroup of 200 and 250 is closest.
     assert_eq!(tags(&served), [0, 1, 20, 21, 2, 10, 3, 4, 5, 11]);
     all.remove(7);
@@ -183,7 +183,7 @@ fn what_cannot_be_is_refused() {
     assert!(policy(&[("subgroup", "0.25")]).is_ok());
 }
 
-/// Claim W-C1 needs the edge: from between two groups a merged sweep goes a way that neither of them goes alone.
+/// Claim W-C1 needs the edge: from between two groups a merged sweep covers a distance that neither covers alone.
 #[test]
 fn the_claim_of_the_paper_does_not_hold_from_the_middle() {
     let device = disk();
@@ -256,7 +256,7 @@ proptest! {
             let own = || served.iter().filter(|(request, _)| request.class == APERIODIC);
             let waiting = own().filter(|(request, done)| request.arrived_ns <= begin && *done > begin).count();
             let done = own().filter(|(request, done)| request.arrived_ns <= begin && *done > begin && *done <= end).count();
-            // One of those that waited may have been in service when the round began.
+            // One of the waiting requests may have been in service when the round began.
             prop_assert!(done >= waiting.min(3), "round {round}: {done} of {waiting}");
         }
     }

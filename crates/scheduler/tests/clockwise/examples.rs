@@ -14,7 +14,7 @@ fn exactly(request: &Request) -> u64 {
     u64::from(request.size_bytes)
 }
 
-/// Table 6.2 and Figure 6.3: the second request of task 2 is late by 7, though 0.6475 of the device is asked for.
+/// Table 6.2 and Figure 6.3: the second request of task 2 is late by 7, though the utilisation is 0.6475.
 #[test]
 fn usd_admits_what_is_late() {
     let classes = TABLE_6_2.map(stream);
@@ -53,7 +53,7 @@ fn usd_punishes_the_wrong_stream() {
     assert_eq!(begun("100"), [&late[..], &[(2, 36), (0, 41)]].concat());
 }
 
-/// Section 6.4.2: LST lets 25 of best effort go first, and what is released during it is late by 5.
+/// Section 6.4.2: LST serves 25 of best effort first; a request released during it is late by 5.
 #[test]
 fn lst_is_late_by_what_it_could_not_know() {
     let classes = [stream((10, 40)), stream((20, 30)), best_effort(None)];
@@ -64,14 +64,14 @@ fn lst_is_late_by_what_it_could_not_know() {
     // ΔL is 1: 25 never fit.
     let (served, waiting) = run(&mut *policy("deltal", &classes, &[]), &arrivals, exactly);
     assert_eq!((times(&served), waiting), (vec![(0, 0, 10), (1, 20, 40)], 1));
-    // And a request that ΔL has room for goes first.
+    // A request within ΔL is served first.
     let arrivals = [read(0, 0, 10), read(0, 2, 25), read(0, 2, 1), read(20, 1, 20)];
     let (served, waiting) = run(&mut *policy("deltal", &classes, &[]), &arrivals, exactly);
     assert_eq!((times(&served), waiting), (vec![(2, 0, 1), (0, 1, 11), (1, 20, 40)], 1));
 }
 
-/// Definition 1 of the thesis looks at intervals up to the longest period: of these it says that 90 can go first, and the
-/// second request of the first stream is late by 1 at 200, though 0.557 of the device is asked for.
+/// Definition 1 of the thesis examines intervals up to the longest period: it allows 90 first, and the second request of
+/// the first stream is late by 1 at 200, though the utilisation is 0.557.
 #[test]
 fn slack_up_to_the_longest_period_is_too_much() {
     let mut classes = vec![stream((10, 100))];
@@ -90,7 +90,7 @@ fn slack_up_to_the_longest_period_is_too_much() {
     assert_eq!(latest_ns("exact", 90).1, 1);
 }
 
-/// Best effort that begins on an idle device can be too long for what comes next.
+/// A best-effort request that begins on an idle device can be too long for the next release.
 #[test]
 fn background_and_lst_are_late_by_a_long_request_on_an_idle_device() {
     let classes = [stream((10, 20)), stream((11, 39)), best_effort(None)];
@@ -104,7 +104,7 @@ fn background_and_lst_are_late_by_a_long_request_on_an_idle_device() {
     assert_eq!((times(&served), waiting), (vec![(0, 1, 11), (1, 11, 22)], 1));
 }
 
-/// Section 7.3: one stream keeps to its contract and comes when it likes, the other has always more to ask for. ΔL is 0.
+/// Section 7.3: one stream keeps to its contract with arbitrary arrivals, the other always has requests. ΔL is 0.
 fn crosstalk(name: &str, settings: &[(&str, &str)]) -> (usize, usize) {
     let classes = [stream((10, 20)), stream((11, 39))];
     let (mut late, mut early) = (0, 0);
@@ -136,11 +136,11 @@ fn only_delta_l_keeps_a_stream_from_another_that_asks_too_much() {
     println!("lst: {late} late, {early} early");
     assert!(late > 0 && early > 0);
     assert_eq!(crosstalk("deltal", &[]), (0, 0));
-    // What is early counts as the stream's own: nobody else is late by it.
+    // Early requests count as the stream's own: no other stream is late because of them.
     assert_eq!(crosstalk("edf-background", &[("early", "spend")]).0, 0);
 }
 
-/// Containers of the thesis: a request that joins one late is due sooner than the admission test knows of.
+/// Containers of the thesis: a request that joins one late has an earlier deadline than the admission test assumes.
 #[test]
 fn containers_that_are_joined_late_make_others_late() {
     let mut classes = vec![stream((10, 20))];
@@ -150,7 +150,7 @@ fn containers_that_are_joined_late_make_others_late() {
         arrivals.extend([read(0, class, 1), read(85, class, 9)]);
     }
     let late_ns = |server: &str| {
-        // What is served in slack opens its container, too.
+        // A request served in slack opens its container, too.
         let mut deltal = policy("deltal", &classes, &[("server", server), ("early", "spend")]);
         let (served, waiting) = run(&mut *deltal, &arrivals, exactly);
         assert_eq!((served.len(), waiting), (9, 0));
@@ -194,7 +194,7 @@ fn slack_is_spared_for_best_effort() {
     // All but the 41; the seventh stream, whose request is the tenth, as best effort.
     assert_eq!((served.len(), waiting), (9, 1));
     assert!(lateness(&classes, &served).iter().all(|(tag, late_ns)| *tag == 9 || *late_ns <= 0));
-    // Without anything to spare seven are admitted, and neither 40 nor 41 ever fits into what they leave.
+    // Without spare time seven are admitted, and neither 40 nor 41 ever fits into their rest.
     let settings = [("rejected", "best-effort")];
     let (served, waiting) = run(&mut *policy("deltal", &classes, &settings), &arrivals, exactly);
     assert_eq!((served.len(), waiting), (7, 3));

@@ -12,7 +12,7 @@ fn at(offset_bytes: u64, op: Op) -> Request {
     Request { offset_bytes, op, ..read(0, 0, 10) }
 }
 
-/// Offsets in the order in which requests that all arrive at once are served.
+/// Offsets in the order of service of requests that arrive at the same time.
 fn order(classes: &[Class], settings: &[(&str, &str)], requests: &[Request]) -> Vec<u64> {
     let (served, waiting) = run(&mut *policy("deltal", classes, settings), requests, exactly);
     assert_eq!(waiting, 0);
@@ -47,7 +47,7 @@ fn writes_keep_their_order() {
     let requests = [of(0, 500), of(0, 100), of(1, 400), of(1, 300), at(200, Op::Read)];
     let scan = ("order", "scan");
     assert_eq!(order(&classes, &[scan], &requests), [100, 200, 300, 400, 500]);
-    // Up: 200, 400, 500; what they held back is behind the arm by then.
+    // Up: 200, 400, 500; the withheld requests are behind the arm by then.
     assert_eq!(order(&classes, &[scan, ("writes", "stream")], &requests), [200, 400, 500, 300, 100]);
     assert_eq!(order(&classes, &[scan, ("writes", "class")], &requests), [200, 500, 100, 400, 300]);
 }
@@ -55,7 +55,7 @@ fn writes_keep_their_order() {
 /// A request that is too long for ΔL is passed over, one that has to wait until the account is full again is not.
 #[test]
 fn who_waits_for_slack_and_who_for_ever() {
-    // ΔL is 20, the whole of what a period leaves.
+    // ΔL is 20, the whole rest of a period.
     let classes = [stream((80, 100)), best_effort(None)];
     let arrivals = [read(0, 0, 80), read(0, 1, 21), read(0, 1, 15), read(0, 1, 6), read(0, 1, 5)];
     let (served, waiting) = run(&mut *policy("deltal", &classes, &[]), &arrivals, exactly);
@@ -66,7 +66,7 @@ fn who_waits_for_slack_and_who_for_ever() {
     assert_eq!((misses(&classes, &served), waiting), (0, 1));
 }
 
-/// What is served ahead is charged its estimate, or what it took.
+/// A request served ahead is charged its estimate or its actual time.
 #[test]
 fn debit_of_what_was_shorter_than_its_bound() {
     let classes = [stream((80, 100)), best_effort(None)];
@@ -81,7 +81,7 @@ fn debit_of_what_was_shorter_than_its_bound() {
     assert_eq!(begun(&[("debit", "actual")]), [0, 5, 10]);
 }
 
-/// Best effort that began before a release has put it off from then on, whatever the thesis says.
+/// A best-effort request that began before a release delays it from then on (unlike the thesis).
 #[test]
 fn the_overlap_of_service_and_release_is_charged() {
     let classes = [stream((80, 100)), best_effort(None)];
@@ -93,7 +93,7 @@ fn the_overlap_of_service_and_release_is_charged() {
         lateness(&classes, &served)[0].1
     };
     assert_eq!(late_ns("overlap"), -1);
-    // 20 before it and 20 after it, but for 1.
+    // 20 before it and 19 after it.
     assert_eq!(late_ns("free"), 19);
 }
 
@@ -130,7 +130,7 @@ fn a_server_s_requests_go_first_in_slack() {
     }
 }
 
-/// What is served before its release leaves its slot to the next, or uses it up.
+/// A request served before its release leaves its slot to the next one, or uses it.
 #[test]
 fn what_is_served_early_keeps_or_spends_its_slot() {
     let classes = [stream((10, 100)), best_effort(Some((10, 50)))];

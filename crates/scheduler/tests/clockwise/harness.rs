@@ -1,4 +1,4 @@
-//! A device on which a request of n bytes takes n ns at most, and what it did.
+//! A device on which a request of n bytes takes at most n ns, and its record.
 
 use std::collections::BTreeMap;
 
@@ -73,8 +73,8 @@ pub struct Served {
     pub done_ns: u64,
 }
 
-/// Serves arrivals, told in the order of their times, each in the time that `took_ns` says; tags are numbers of arrival.
-/// Ends when nothing more can happen; says what was served, and how many requests were not.
+/// Serves arrivals in the order of their times, each in `took_ns`; tags are numbers of arrival. Ends when nothing more
+/// can happen; returns the served requests, and the number of the others.
 pub fn run(
     policy: &mut dyn Policy,
     arrivals: &[Request],

@@ -13,7 +13,7 @@ enum Releases {
     AllAtOnce,
     Phased,
     Sporadic,
-    /// Often faster than the contract says.
+    /// Often faster than the contract's cost.
     Violating,
 }
 
@@ -50,7 +50,7 @@ fn releases(tasks: &[(u64, u64)], how: Releases, numbers: &mut Numbers, end_ns: 
     arrivals
 }
 
-/// Best effort that always waits, as long as ΔL lets it be, or of any length up to there.
+/// Permanent best-effort requests of length ΔL, or of any length up to ΔL.
 fn load(class: u16, slack_ns: u64, greedy: bool, numbers: &mut Numbers, end_ns: u64) -> Vec<Request> {
     let mut arrivals = Vec::new();
     let mut all_ns = 0;
@@ -86,7 +86,7 @@ fn late_sets(
             most => most,
         };
         let (served, waiting) = run(&mut *policy, &arrivals, took);
-        // ΔL has room for all of these.
+        // All of these fit within ΔL.
         assert_eq!(
             (served.len(), waiting),
             (arrivals.len(), 0),
@@ -115,7 +115,7 @@ fn delta_l_is_never_late() {
     }
 }
 
-/// Requests that take less than their contracts say leave room for best effort before them, and nothing is late for it.
+/// Requests shorter than their contracts leave time for best effort before them, and nothing is late because of it.
 #[test]
 fn what_contracts_do_not_need_can_be_filled() {
     let mut numbers = Numbers(3);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use weir_scheduler::{Decision, KernelScheduler, LinearModel, Op, Policy, Request, Settings};
 
-// What the file finds in the crate that it is written for.
+// The modules that the file imports in its crate.
 mod entry {
     pub use weir_scheduler::Entry;
 }

@@ -20,7 +20,7 @@ fn share(rates: &[u64], of: usize) -> f64 {
     rates[of] as f64 / rates.iter().sum::<u64>() as f64
 }
 
-/// Fig. 7: a root that is faster than the disk lets all pass, and shares nothing.
+/// Fig. 7: a root that is faster than the disk passes everything and shares nothing.
 #[test]
 fn a_fixed_root_beyond_the_device_shares_nothing() {
     let rates = rates(2, &[("root_kb_s", "20000"), ("tree", "a:0.75,b:0.25"), ("below", "fcfs")]);
@@ -40,7 +40,7 @@ fn an_adaptive_root_finds_the_device_and_keeps_the_shares() {
     }
 }
 
-/// Section 5: bandwidth that is set aside is protected by slowing down those who have shares.
+/// Section 5: reserved bandwidth is protected by slowing down classes with shares.
 #[test]
 fn a_bandwidth_is_protected_by_throttling_the_shares() {
     let tree = ("tree", "a:4500kb_s,b:w1,c:w1");
@@ -49,7 +49,7 @@ fn a_bandwidth_is_protected_by_throttling_the_shares() {
     let adapted = rates(3, &[("root_kb_s", "20000"), tree, ("root", "adapt"), ("below", "fcfs")]);
     assert!(adapted[0] as f64 >= 0.95 * 4500.0, "{adapted:?}");
     assert!(adapted.iter().sum::<u64>() as f64 > 0.9 * DEVICE_KB_S as f64, "{adapted:?}");
-    // Never below what is set aside, however slow the device is.
+    // Never below the reserved bandwidth, however slow the device is.
     let slow = rates(
         3,
         &[("root_kb_s", "20000"), ("tree", "a:9000kb_s,b:w1,c:w1"), ("root", "adapt"), ("below", "fcfs")],
@@ -57,7 +57,7 @@ fn a_bandwidth_is_protected_by_throttling_the_shares() {
     assert!(slow[0] as f64 >= 0.8 * 9000.0, "{slow:?}");
 }
 
-/// A root that nobody uses up is left alone.
+/// A root that is not exhausted is unchanged.
 #[test]
 fn an_idle_disk_is_no_reason_to_raise_the_root() {
     let clients =

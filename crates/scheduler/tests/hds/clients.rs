@@ -42,7 +42,7 @@ impl Greedy {
     }
 }
 
-/// A request that was served: of which client, when it was asked and given to the device, its KB.
+/// A served request: client, times of arrival and dispatch, KB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
     pub client: usize,
@@ -51,8 +51,8 @@ pub struct Served {
     pub kb: u64,
 }
 
-/// Lets clients, one a class, ask a device that transfers so many KB a second (0: at once) until a time. The policy is
-/// besides asked at every multiple of `poll_ns`, which must make no difference.
+/// Runs clients, one for each class, on a device of a rate in KB/s (0: infinite) until a time. The policy is also polled
+/// at every multiple of `poll_ns`, which must make no difference.
 pub fn serve(
     policy: &mut dyn Policy,
     clients: &[Greedy],
@@ -113,7 +113,7 @@ pub fn serve(
     }
 }
 
-/// KB of each client that were given to the device between two times.
+/// KB of each client that were dispatched between two times.
 pub fn kb(served: &[Served], clients: usize, from_ns: u64, to_ns: u64) -> Vec<u64> {
     let mut sums = vec![0; clients];
     for one in served.iter().filter(|one| (from_ns..to_ns).contains(&one.begun_ns)) {

@@ -1,4 +1,4 @@
-//! Shares, against a fluid model that knows no tokens.
+//! Shares, against a fluid model without tokens.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ const ROOT_KB_S: u64 = 2000;
 /// By how much a leaf's rate may be below its share: each of the at most four levels rounds down to a millionth.
 const ROUNDED_KB_S: f64 = 4e-6;
 
-/// A tree as it is drawn: leaves and groups with what they have of their parent.
+/// A generated tree: leaves and groups with their shares of the parent.
 #[derive(Debug, Clone)]
 enum Drawn {
     Leaf(Share),
@@ -53,7 +53,7 @@ impl Fluid {
         let share = |child: &Drawn| match child {
             Drawn::Leaf(share) | Drawn::Group(share, _) => *share,
         };
-        // Three of at most 40 % can be more than the whole: scaled down, as somebody who writes a tree would.
+        // Three of at most 40 % can exceed 100 %: scaled down.
         let percents: u32 =
             children.iter().map(|c| if let Share::Percent(p) = share(c) { p } else { 0 }).sum();
         let scale = |percent: u32| if percents > 90 { percent * 90 / percents } else { percent };
@@ -104,7 +104,7 @@ fn hds(fluid: &Fluid) -> Box<dyn weir_scheduler::Policy> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// If all ask, each leaf gets its share of the fluid model, but for its last request.
+    /// If all have requests, each leaf gets its share of the fluid model, within its last request.
     #[test]
     fn greedy_leaves_get_what_the_fluid_model_gives_them(tree in trees(), sizes in prop::collection::vec(1..64u32, 30)) {
         let fluid = Fluid::of(&tree);
@@ -117,7 +117,8 @@ proptest! {
         for (leaf, share) in fluid.leaves.iter().enumerate() {
             let due = share * (ROOT_KB_S * length_s) as f64;
             let most = if fluid.leaves.iter().sum::<f64>() > 0.999_999 {
-                // At each node above it, it borrows at most once what leaves had not used before they had a request's worth.
+                // At each node above it, it borrows at most once the tokens that leaves had left before they had enough
+                // for a request.
                 let above = fluid.groups.iter().filter(|(_, leaves)| leaves.contains(&leaf));
                 let borrowed: f64 = above.map(|(_, leaves)| sum_kb(leaves.clone())).sum();
                 due + f64::from(clients[leaf].kb) + borrowed + sum_kb(0..clients.len())
@@ -129,7 +130,8 @@ proptest! {
         }
     }
 
-    /// If only some ask, each of these gets its share, each group of them at least the group's, and together they get all.
+    /// If only some have requests, each of these gets its share, each group of them at least the group's, and together
+    /// they get all.
     #[test]
     fn what_some_do_not_use_goes_to_the_others(tree in trees(), asks in prop::collection::vec(any::<bool>(), 30)) {
         let fluid = Fluid::of(&tree);
@@ -152,7 +154,7 @@ proptest! {
         }
     }
 
-    /// Nobody starves: the n-th request of a leaf passes no later than its own tokens would let it, whatever others do.
+    /// No starvation: the n-th request of a leaf passes at the latest when its own tokens suffice, whatever others do.
     #[test]
     fn a_leaf_waits_no_longer_than_its_own_tokens_take(
         tree in trees(),
@@ -165,7 +167,7 @@ proptest! {
             .collect();
         let served = serve(&mut *hds(&fluid), &clients, 0, 20 * S, None);
         for (leaf, share) in fluid.leaves.iter().enumerate() {
-            // Weights count among those that are there, so that a share is at least that of the whole tree.
+            // Weights count among active classes, so a share is at least that of the whole tree.
             let kb_s = share * ROOT_KB_S as f64 - ROUNDED_KB_S;
             let mut due_ns = starts[leaf] as f64;
             for one in served.iter().filter(|one| one.client == leaf) {
@@ -175,7 +177,7 @@ proptest! {
         }
     }
 
-    /// Everything happens at its time, whenever the policy is asked.
+    /// Every event has its own time, whenever the policy is polled.
     #[test]
     fn asking_more_often_changes_nothing(tree in trees(), poll_ns in 100_000..50_000_000u64, sizes in prop::collection::vec(1..200u32, 30)) {
         let fluid = Fluid::of(&tree);

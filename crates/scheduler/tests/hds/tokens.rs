@@ -51,7 +51,7 @@ proptest! {
                         taken += i128::from(tokens);
                         let changed = |(id, before): (&NodeId, &i128)| before - tree.tokens(*id);
                         let differences: Vec<i128> = nodes.iter().zip(&before).map(changed).collect();
-                        // The root pays always; nobody pays twice or in part.
+                        // The root is always charged; no node is charged twice or in part.
                         prop_assert_eq!(differences[0], i128::from(tokens));
                         prop_assert!(differences.iter().all(|d| [0, i128::from(tokens)].contains(d)));
                     } else {
@@ -87,8 +87,8 @@ proptest! {
                 prop_assert!(below <= tree.rate(*id).millionths_per_s());
             }
         }
-        // What was taken was made: at the root, or below it from the same tokens a second time while they lay in both
-        // buckets. That is at most what the buckets hold, once for each time that one was filled, so the root tells.
+        // Used tokens were produced: at the root, or below it from the same tokens a second time while both buckets held
+        // them. That is at most the buckets' capacity for each filling, so the root's count is decisive.
         let debt = -tree.tokens(Tree::ROOT).min(0);
         prop_assert!(taken as f64 <= made + debt as f64 + 1.0, "{taken} {made} {debt} {left}");
     }

@@ -102,7 +102,7 @@ proptest! {
         let greatest_of_all = (0..demands.len()).map(|class| greatest(&demands, class)).max().unwrap_or(0);
         for (class, weight) in weights.iter().map(|weight| i128::from(*weight)).enumerate() {
             let own = greatest(&demands, class);
-            // Behind its share of the work, times the total weight: at most so much in any interval.
+            // Maximum deficit to its share of the work in any interval, times the total weight.
             let most = own * total + (greatest_of_all - own) * weight;
             let behind = |sum: &Vec<i128>| sum.iter().sum::<i128>() * weight - sum[class] * total;
             let mut least = 0;
@@ -134,7 +134,7 @@ proptest! {
     #[test]
     fn bfq_is_fair_up_to_two_budgets(demands in demands(), budget in 1..40_u32) {
         let weights = weights(&demands);
-        // Sectors are what it counts.
+        // It counts sectors.
         let demands: Vec<Demand> = demands
             .into_iter()
             .map(|(weight, sizes)| (weight, sizes.into_iter().map(|size| size.div_ceil(512) * 512).collect()))

@@ -8,7 +8,7 @@ use crate::harness::{arrivals, policy, run};
 /// Policies that hold requests back although the device could take one.
 const HOLD_BACK: [&str; 4] = ["linux-kyber", "linux-bfq", "wr-round", "hds"];
 
-/// Policies that give the device one request at a time: they let it wait for others if it could take several.
+/// Policies that dispatch one request at a time, even if the device could take several.
 const ONE_AT_A_TIME: [&str; 4] = ["edf-background", "usd", "lst", "deltal"];
 
 /// Settings, besides none, with which everything general is tested as well.
@@ -80,8 +80,7 @@ proptest! {
         }
     }
 
-    /// Classes that a policy was not told of, offsets and sizes that no device has, clocks that stand still: whatever
-    /// comes is served once.
+    /// Unknown classes, impossible offsets and sizes, clocks that do not advance: every request is served once.
     #[test]
     fn nothing_that_comes_makes_it_fall(
         drawn in prop::collection::vec((0..2000_u16, any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>()), 1..40),

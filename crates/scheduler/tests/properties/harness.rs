@@ -78,9 +78,9 @@ pub struct Choice {
     pub chosen: Request,
 }
 
-/// Serves arrivals on a device that takes `depth` requests at once, and checks what every policy must hold to:
-/// nothing is served that does not wait; what waits is counted; idle only if nothing waits; and, for policies that
-/// conserve work, no waiting while something does; for the others, no waiting for the past.
+/// Serves arrivals on a device that takes `depth` requests at once, and checks the invariants of every policy: only
+/// waiting requests are served; the number of waiting requests is right; idle only without waiting requests;
+/// work-conserving policies never wait while a request waits; others never wait for a past instant.
 pub fn run(policy: &mut dyn Policy, arrivals: &[Request], depth: usize, conserves: bool) -> Vec<Choice> {
     let mut disk = disk();
     let mut now_ns = 0;

@@ -1,4 +1,4 @@
-//! What the policies promise, on random arrivals. What is general is tested on everything in `POLICIES`.
+//! Guarantees of the policies on random arrivals. General ones are tested on all of `POLICIES`.
 
 mod differential;
 mod fairness;

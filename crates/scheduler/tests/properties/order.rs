@@ -91,8 +91,8 @@ proptest! {
         }
     }
 
-    /// Overdue requests begin batches of mq-deadline: nobody waits longer than its expiry and the batches that the kernel
-    /// promises: the running one, those of the requests of its direction that expired before, and of the other direction.
+    /// Overdue requests begin batches of mq-deadline: no request waits longer than its expiry and the kernel's guaranteed
+    /// batches: the running one, those of the requests of its direction that expired before, and of the other direction.
     #[test]
     fn mq_deadline_serves_what_has_expired(requests in arrivals(60)) {
         let settings = [("read_expire", "20"), ("write_expire", "50"), ("fifo_batch", "2")];

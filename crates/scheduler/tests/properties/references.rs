@@ -1,5 +1,5 @@
-//! The policies as their definitions say them, slow and without any clever structure: what waits is a list in the order
-//! of arrival, and each decision looks at all of it.
+//! Reference implementations of the policies, directly from their definitions: the queue is a list in the order of
+//! arrival, and each decision scans all of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use weir_scheduler::{Request, ServiceModel};
 
 use crate::harness::Choice;
 
-/// Chooses among what waits; is asked at every moment at which the policy under test was, in order.
+/// Chooses among waiting requests; is called at the same instants as the policy under test, in order.
 pub type Reference = Box<dyn FnMut(&Choice) -> Request>;
 
 fn first_with<K: Ord>(waiting: &[Request], key: impl Fn(&Request) -> K) -> Request {

@@ -1,4 +1,4 @@
-//! Policies under which nobody waits for ever, against clients that never stop.
+//! Policies without starvation, against clients that never stop.
 
 use proptest::prelude::*;
 use weir_scheduler::{Decision, Policy, Request};
@@ -45,8 +45,8 @@ proptest! {
 
     #[test]
     fn everybody_is_served(victim in 0..SLOTS, slots in prop::collection::vec(0..SLOTS, 1..12)) {
-        // Five requests wait. At each slot that a sweep comes to it serves those that were there, five at most; it comes
-        // to the victim's in this sweep or the next.
+        // Five requests wait. At each slot a sweep serves the requests that were there, five at most; it reaches the
+        // victim's slot in this sweep or the next.
         let sweep = 5 * SLOTS as usize;
         let bounds = [
             ("fcfs", 4),
