@@ -107,7 +107,7 @@ def _is_of_this_run(requests, blocks, lab, disk):
 
 
 def _leaves_no_token(bench, lab, log):
-    assert not any(path.exists() for path in (lab.state(name) / "meeting.token" for name in lab.addresses))
+    assert not any(path.exists() for path in (lab.state(name) / "coordination.token" for name in lab.addresses))
     words = [log] + [file.read_text(errors="replace") for file in bench.results.rglob("*.json")]
     assert not any("joint_runs_token" in text for text in words)
 
@@ -150,7 +150,7 @@ def test_a_study_ends_with_a_client_that_was_lost_and_goes_on_when_asked(bench, 
     broken = _kill_part(bench, lab, lab.clients[0])
     assert process.wait(PATIENCE_S) != 0
     log = bench.log.read_text()
-    assert f"{lab.clients[0]} was lost in run {broken}, and the study says `lost: stop`" in log, log
+    assert f"{lab.clients[0]} was lost in run {broken}, and the study has `lost: stop`" in log, log
     assert list(bench.run_folders("together")) == [broken]
     assert list(point.iterdir()) == []
     code, log = _play(bench, file, *SKIP)

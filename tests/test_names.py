@@ -188,7 +188,7 @@ EMPTY = {
         ({"weir_devices": {"text": "/dev/sdb"}}, "text is '/dev/sdb', expected a mapping"),
         ({"weir_devices": {"text": {"path": 7}}}, "text: path is 7, expected a path below /dev/disk/by-id"),
         ({"weir_devices": {"text": DISK | {"overwrite": 12}}}, "overwrite is 12, expected the disk's serial"),
-        ({"weir_devices": {"text": DISK | {"overwrite_signature": True}}}, "say `overwrite: SERIAL`"),
+        ({"weir_devices": {"text": DISK | {"overwrite_signature": True}}}, "use `overwrite: SERIAL`"),
         ({"weir_devices": {"shared": {"members": [{"phat": "/dev/x"}]}}}, "members[0]: unknown field `phat`"),
         (
             {"weir_devices": {"shared": {"members": DISK}}},
@@ -196,7 +196,7 @@ EMPTY = {
         ),
         ({"weir_devices": {"shared": {"members": [], "path": "/dev/x"}}}, "shared: unknown field `path`"),
         ({"weir_mounts": {"lustr": "/mnt"}}, "`lustr` is no file system of studies, did you mean `lustre`?"),
-        ({"weir_mounts": {"lustre": "mnt"}}, "lustre is 'mnt', expected the folder"),
+        ({"weir_mounts": {"lustre": "mnt"}}, "lustre is 'mnt', expected its mount point"),
         (
             {"weir_filesystem_servers": {"lustre": ["oss"]}},
             "lustre: `oss` is no host of the inventory, did you mean",

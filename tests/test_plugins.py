@@ -87,7 +87,7 @@ def test_who_is_lost_is_stepped_in_for_as_long_as_there_are_enough():
         return study.after_joint_run(joined, "run", who, {"clients": 2, "lost": "stop"} | hosts, keep_going)
 
     assert after([], code=0) == {"lost": [], "failed": False, "ended": ""}
-    assert "b was lost in run run, and the study says `lost: stop`" in after(["b"])["ended"]
+    assert "b was lost in run run, and the study has `lost: stop`" in after(["b"])["ended"]
     assert after(["b"], lost="continue") == {"lost": ["b"], "failed": False, "ended": ""}
     few = study.run_hosts(GROUPS, GROUPS["all"], ["a"], 2)
     assert "of the 2 clients of a run 1 are left" in after(["b"], few, lost="continue")["ended"]

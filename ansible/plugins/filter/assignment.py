@@ -21,17 +21,17 @@ def assign_blocks(runs, planned, hosts, folder, move=False):
         hosts: host by block number (a string, since it is kept as JSON).
         waiting: the same for blocks whose host is unreachable.
     """
-    missing, whole = _blocks(runs), _blocks(planned)
+    missing, planned = _blocks(runs), _blocks(planned)
     before = begun(folder)
-    dealt, waiting = {}, {}
+    assigned, waiting = {}, {}
     for place, block in enumerate(sorted(missing)):
         name = str(block)
-        host = before.get(name) if missing[block] < whole.get(block, set()) else None
+        host = before.get(name) if missing[block] < planned.get(block, set()) else None
         if host and host not in hosts and not move:
             waiting[name] = host
         else:
-            dealt[name] = host if host in hosts else hosts[place % len(hosts)]
-    return {"hosts": dealt, "waiting": waiting}
+            assigned[name] = host if host in hosts else hosts[place % len(hosts)]
+    return {"hosts": assigned, "waiting": waiting}
 
 
 def begun(folder):
@@ -42,39 +42,39 @@ def begun(folder):
         return {}
 
 
-def lost_blocks(deal, hosts, planned, folder):
-    """The blocks that are not whole since their host was lost, as sentences, one for each host.
+def lost_blocks(assigned, hosts, planned, folder):
+    """Blocks that are incomplete because their host was lost, as sentences, one for each host.
 
     Args:
-        deal: what `assign_blocks` returned.
-        hosts: the hosts that are still there.
+        assigned: result of `assign_blocks`.
+        hosts: the remaining hosts.
         planned: all runs of the plan.
         folder: the study's results.
     """
     done = {path.name for path in Path(folder).iterdir()} if Path(folder).is_dir() else set()
     part = {str(block) for block, runs in _blocks(planned).items() if not runs <= done}
-    lost = {block: host for block, host in deal["hosts"].items() if host not in hosts and block in part}
+    lost = {block: host for block, host in assigned["hosts"].items() if host not in hosts and block in part}
     return [
-        f"{host} was lost: {_named(blocks)} not carried out; the same command has other hosts do it"
+        f"{host} was lost: {_named(blocks)} not carried out. Repeat the command: other hosts carry them out"
         for host, blocks in _by_host(lost)
     ] + [
-        f"{host} cannot be reached, where {_named(blocks)} begun: have it back, or have the rest carried out "
-        "elsewhere, where comparisons within a block are between hosts (-e weir_move_blocks=true)"
-        for host, blocks in _by_host(deal["waiting"])
+        f"{host} cannot be reached, where {_named(blocks)} begun. Make it reachable, or let other hosts "
+        "complete the blocks with -e weir_move_blocks=true (their comparisons are then between hosts)"
+        for host, blocks in _by_host(assigned["waiting"])
     ]
 
 
-def reassign_runs(deal, hosts):
-    """What fell to hosts that were lost, for those that remain: ids of runs in virtual time, by host.
+def reassign_runs(assigned, hosts):
+    """Assigns the runs of lost hosts to the remaining ones: ids of runs in virtual time, by host.
 
     Args:
-        deal: ids of runs, by host.
+        assigned: ids of runs, by host.
         hosts: the hosts that remain.
 
     Returns:
-        Nothing if no host with anything to do was lost.
+        An empty mapping if no lost host had runs.
     """
-    left = [run for host, runs in deal.items() if host not in hosts for run in runs]
+    left = [run for host, runs in assigned.items() if host not in hosts for run in runs]
     if not left or not hosts:
         return {}
     return {host: left[place :: len(hosts)] for place, host in enumerate(hosts) if left[place :: len(hosts)]}
@@ -97,7 +97,7 @@ def _by_host(blocks):
 
 
 def _named(blocks):
-    """Repetitions as people count them, from 1: `block 3 was`, `blocks 1 and 3 were`."""
+    """Blocks with numbers from 1: `block 3 was`, `blocks 1 and 3 were`."""
     *others, last = [str(block + 1) for block in sorted(blocks)]
     return f"blocks {', '.join(others)} and {last} were" if others else f"block {last} was"
 

@@ -1,12 +1,12 @@
-"""Test hosts: what they are called, how they are reached, and their inventory."""
+"""Test hosts: names, addresses, and inventory."""
 
 import re
 
 from ansible.errors import AnsibleFilterError
 
-#: Guests hear each other on it.
+#: Network of the guests.
 LAB = "10.78.0"
-#: Addresses of a guest's network end before that of the broadcast.
+#: The address after the last guest's is the broadcast address.
 MOST_GUESTS = 254
 
 
@@ -34,7 +34,7 @@ def guests(count, first_port):
 def listed(text):
     """Hosts from `USER@HOST:PORT/ADDRESS,...`: `{name, user, host, port, address}`.
 
-    User and port are `root` and 22 unless said. The address is that in the test network: `host` unless said.
+    Default user and port are `root` and 22. The address is that in the test network, by default `host`.
     """
     found = []
     for one in str(text or "").split(","):
@@ -45,8 +45,8 @@ def listed(text):
         )
         if not match or int(match[3] or 22) > 65535:
             raise AnsibleFilterError(
-                f"HOSTS={text}: `{one}` is none; list them as USER@HOST:PORT, separated by commas "
-                "(and USER@HOST:PORT/ADDRESS where the test network has another address)"
+                f"HOSTS={text}: `{one}` is no host. List hosts as USER@HOST:PORT, separated by commas "
+                "(USER@HOST:PORT/ADDRESS if the test network has another address)"
             )
         host, port = match[2].strip("[]"), int(match[3] or 22)
         name = host if port == 22 else f"{host}-{port}"
@@ -58,7 +58,7 @@ def listed(text):
 
 
 def inventory(hosts, kind, **variables):
-    """An inventory of `hosts`, variables by name, with variables that all have.
+    """An inventory of `hosts`, variables by name, with common `variables`.
 
     For file systems of several hosts the last one is the client, and all others are servers.
     """

@@ -1,4 +1,4 @@
-"""Filter on the variables of an inventory: what is wrong with devices, mounts and servers in it."""
+"""Filter on the variables of an inventory: problems of devices, mounts and servers."""
 
 import difflib
 from pathlib import Path
@@ -10,18 +10,18 @@ ANSIBLE = Path(__file__).resolve().parent.parent.parent
 #: Fields of a disk in `weir_devices`, and whether one must be there.
 DISK = {"path": True, "overwrite": False}
 OLD_PERMISSION = (
-    "overwrite_signature does not say which disk may be lost: say `overwrite: SERIAL`, or the disk's name "
-    "below /dev/disk/by-id (`weir device show PATH` says both)"
+    "overwrite_signature does not name the disk that may be lost: use `overwrite: SERIAL`, or the disk's "
+    "name below /dev/disk/by-id (`weir device show PATH` prints both)"
 )
 
 
 def inventory_problems(hosts, plan, file_systems, groups):
-    """All that is wrong with what the inventory says of the hosts of a study.
+    """All problems of the inventory's variables for the hosts of a study.
 
     Args:
         hosts: variables by host.
         plan: the plan of the study.
-        file_systems: what `weir list filesystems --json` says.
+        file_systems: output of `weir list filesystems --json`.
         groups: the inventory's hosts by group.
 
     Returns:
@@ -32,17 +32,17 @@ def inventory_problems(hosts, plan, file_systems, groups):
     lines = {}
     for host, variables in hosts.items():
         found = variable_problems(variables, file_systems, groups.get("all", []))
-        # Of a host that is only watched, and of a study in virtual time, no device is asked.
+        # Servers that are only observed, and studies in virtual time, need no devices.
         if not found and on_devices and host not in servers:
             found = device_name_problems(variables, plan, file_systems)
         for line in found:
-            # Once for all hosts of which it is true.
+            # One line for all hosts with the same problem.
             lines.setdefault(line, []).append(host)
     return [f"{', '.join(named)}: {line}" for line, named in lines.items()]
 
 
 def variable_problems(variables, file_systems, hosts):
-    """What is wrong with the variables of one host by themselves."""
+    """Problems of one host's variables on their own."""
     kinds = [entry["name"] for entry in file_systems]
     return [
         *device_problems(variables.get("weir_devices")),
@@ -55,7 +55,7 @@ def variable_problems(variables, file_systems, hosts):
 
 
 def device_problems(devices):
-    """What is wrong with the entries of `weir_devices`."""
+    """Problems of `weir_devices`."""
     if wrong := kind_problem("weir_devices", devices, dict):
         return wrong
     found = []
@@ -76,7 +76,7 @@ def device_problems(devices):
 
 
 def disk_problems(where, entry, others=()):
-    """What is wrong with one disk; `others` are fields that may stand in place of its own."""
+    """Problems of one disk; `others` are fields that can replace its own."""
     if wrong := kind_problem(where, entry, dict):
         return wrong
     known = {name: value for name, value in entry.items() if name != "overwrite_signature"}
@@ -94,16 +94,16 @@ def disk_problems(where, entry, others=()):
 
 
 def device_name_problems(variables, plan, file_systems):
-    """Names in `weir_devices` that no device of the study has: a model would be measured in their place."""
+    """Names in `weir_devices` that are no device of the study: the study would measure a model instead."""
     devices, unused = variables["weir_devices"], variables["weir_devices_unused"]
     known = sorted({device["name"] for device in plan["devices"]})
-    # Those that are for the servers of file systems: of targets, and of clusters.
+    # Devices for servers of file systems: of targets, and of clusters.
     targets = [target for target in variables.get("fs_lustre_targets") or [] if isinstance(target, dict)]
     served = [target.get("device") for target in targets]
     served += [(entry.get("network") or {}).get("cluster") for entry in file_systems]
     found = [
         f"weir_devices: `{name}` is no device of study {plan['study']}{meant(name, known)} (its devices: "
-        f"{', '.join(known) or 'none'}). If it is meant for another study, say weir_devices_unused: [{name}]"
+        f"{', '.join(known) or 'none'}). If it is for another study, set weir_devices_unused: [{name}]"
         for name in devices
         if name not in [*known, *unused, *served]
     ]
@@ -115,7 +115,7 @@ def device_name_problems(variables, plan, file_systems):
 
 
 def mount_problems(mounts, kinds):
-    """What is wrong with `weir_mounts`."""
+    """Problems of `weir_mounts`."""
     if wrong := kind_problem("weir_mounts", mounts, dict):
         return wrong
     found = [
@@ -124,14 +124,14 @@ def mount_problems(mounts, kinds):
         if name not in kinds
     ]
     return found + [
-        f"weir_mounts: {name} is {point!r}, expected the folder at which it is mounted, beginning with /"
+        f"weir_mounts: {name} is {point!r}, expected its mount point, an absolute path"
         for name, point in mounts.items()
         if not _is_path(point)
     ]
 
 
 def server_problems(servers, kinds, hosts):
-    """What is wrong with `weir_filesystem_servers`."""
+    """Problems of `weir_filesystem_servers`."""
     if wrong := kind_problem("weir_filesystem_servers", servers, dict):
         return wrong
     found = []
@@ -153,7 +153,7 @@ def server_problems(servers, kinds, hosts):
 
 
 def observed_problems(observed):
-    """What is wrong with `weir_observed`."""
+    """Problems of `weir_observed`."""
     return kind_problem("weir_observed", observed, list) or [
         f"weir_observed: {path!r}, expected a disk's path below /dev"
         for path in observed
@@ -162,7 +162,7 @@ def observed_problems(observed):
 
 
 def kernel_device_problems(devices):
-    """What is wrong with `weir_kernel_devices`, by the options of the role block_devices."""
+    """Problems of `weir_kernel_devices`, checked against the options of the role block_devices."""
     if wrong := kind_problem("weir_kernel_devices", devices, list):
         return wrong
     text = (ANSIBLE / "roles/block_devices/meta/argument_specs.yml").read_text(encoding="utf-8")
@@ -186,19 +186,19 @@ def kernel_device_problems(devices):
 
 
 def field_problems(where, entry, fields, others=()):
-    """Fields of an entry that are not known, or not there. `others` may stand in their place."""
+    """Unknown and missing fields of an entry. `others` can replace the fields."""
     known = [*fields, *others]
     unknown = [name for name in entry if name not in known]
     found = [
         f"{where}: unknown field `{name}`{meant(name, known)} (known: {', '.join(known)})" for name in unknown
     ]
     lacking = [name for name, needed in fields.items() if needed and name not in entry]
-    # What is misspelt is not told twice.
+    # A misspelt field is reported once, as unknown.
     return found + [f"{where}: has no {' or '.join([name, *others])}" for name in lacking if not unknown]
 
 
 def kind_problem(where, value, kind):
-    """One line if a value is of another kind, else none."""
+    """One line if a value is of another type, else none."""
     if isinstance(value, kind):
         return []
     return [f"{where} is {value!r}, expected {'a mapping' if kind is dict else 'a list'}"]

@@ -4,28 +4,28 @@ import re
 
 from ansible.errors import AnsibleFilterError
 
-#: What a rule of the token bucket filter may match.
+#: Keys of a rule of the token bucket filter.
 MATCHES = ("jobid", "nid", "opcode")
-#: What each of them is: it stands between braces in a rule, which neither they nor a blank may end.
+#: Values of the keys: a rule has them between braces, so they contain neither braces nor blanks.
 MATCHED = re.compile(r"[A-Za-z0-9_.:*@%+/-]+")
-#: The name of a rule, as Lustre takes it.
+#: Name of a rule in Lustre.
 RULE = re.compile(r"[A-Za-z0-9_]{1,32}")
 #: Its rate, in requests per second.
 RATE = re.compile(r"[0-9]{1,9}")
 
 
 def option_groups(runs, plan, file_systems, usual):
-    """Consecutive runs with the same options of their file system, grouped, where roles set options.
+    """Groups of consecutive runs with the same options of their file system, for options that roles set.
 
     Args:
-        runs: those to carry out, in their order, as `weir_runs_of_host` returns them.
+        runs: the runs to carry out, in order, as `weir_runs_of_host` returns them.
         plan: the plan.
-        file_systems: what `weir list filesystems --json` says.
-        usual: what is in force where a run says nothing, by the variable of the role.
+        file_systems: output of `weir list filesystems --json`.
+        usual: default of each option, by the variable of the role.
 
     Returns:
-        Of each group `runs`; `options` by file system and name, as `testbed.json` has them; `variables` of
-        the roles; `plays` of these: `role`, `tasks` and `on_servers`, with the `filesystem`. Nothing if no
+        For each group `runs`; `options` by file system and name, as in `testbed.json`; `variables` of
+        the roles; `plays` of these: `role`, `tasks`, `on_servers` and `filesystem`. An empty list if no
         run has such an option.
     """
     settings = {run["id"]: run["settings"] for run in plan["runs"]}
@@ -56,7 +56,7 @@ def option_groups(runs, plan, file_systems, usual):
 
 
 def usual_options(made, usual):
-    """The group that follows all others: it sets the usual options again and has no runs."""
+    """The last group: it restores the default options and has no runs."""
     plays = []
     for group in made:
         plays += [play for play in group["plays"] if play not in plays]
@@ -73,13 +73,13 @@ def nrs_rules(given):
     """Rules of Lustre's token bucket filter.
 
     Args:
-        given: `NAME jobid=A,B nid=C opcode=D rate=N; NAME ...`, or a list of what this returns.
+        given: `NAME jobid=A,B nid=C opcode=D rate=N; NAME ...`, or a list of results of this filter.
 
     Returns:
-        Of each `name`, `rate` (requests per second) and lists by what it matches.
+        For each rule `name`, `rate` (requests per second) and lists of values by key.
 
     Raises:
-        AnsibleFilterError: a rule has no name, no rate, nothing to match, or something else.
+        AnsibleFilterError: a rule has no name, no rate, no key, or an unknown key.
     """
     rules = [*map(_checked, given)] if isinstance(given, list) else []
     text = "" if isinstance(given, list) else str(given or "")
@@ -93,7 +93,8 @@ def nrs_rules(given):
             or said.keys() - {"rate", *MATCHES}
         ):
             raise AnsibleFilterError(
-                f"nrs_rules: `{one}` is no rule: write NAME, some of jobid=A,B nid=C opcode=D, and rate=N"
+                f"nrs_rules: `{one}` is no rule: write NAME, at least one of jobid=A,B nid=C opcode=D, "
+                "and rate=N"
             )
         matches = {key: value.split(",") for key, value in said.items() if key != "rate"}
         rules.append(_checked({"name": name, "rate": int(said["rate"])} | matches))
@@ -101,10 +102,10 @@ def nrs_rules(given):
 
 
 def _checked(rule):
-    """A rule none of whose parts is more than it.
+    """A rule whose parts contain only allowed characters.
 
     Raises:
-        AnsibleFilterError: one is.
+        AnsibleFilterError: a part has another character.
     """
     matched = [one for key in MATCHES if key in rule for one in rule[key]]
     if (
@@ -114,7 +115,7 @@ def _checked(rule):
     ):
         raise AnsibleFilterError(
             f"nrs_rules: `{rule}` is no rule: its name has letters, digits and _, its rate is a number, "
-            "and what it matches has letters, digits and _ . : * @ % + / - only"
+            "and its values have letters, digits and _ . : * @ % + / - only"
         )
     return rule
 

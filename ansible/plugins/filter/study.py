@@ -115,9 +115,9 @@ def after_joint_run(joined, run, chosen, hosts, keep_going):
     left = [name for name in chosen["left"] if name not in lost]
     ended = ""
     if lost and hosts["lost"] == "stop":
-        ended = f"{names} was lost in run {run}, and the study says `lost: stop`"
+        ended = f"{names} was lost in run {run}, and the study has `lost: stop`"
     elif servers := [name for name in lost if name in chosen["servers"]]:
-        ended = f"server {', '.join(servers)} was lost in run {run}: nobody knows what its disks would do"
+        ended = f"server {', '.join(servers)} was lost in run {run}: its disks cannot be observed"
     elif lost and len(left) < hosts["clients"]:
         ended = (
             f"{names} was lost in run {run}; of the {hosts['clients']} clients of a run {len(left)} are left"

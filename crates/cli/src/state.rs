@@ -12,12 +12,13 @@ use weir_host::owned::Owner;
 
 use crate::exit::bad_input;
 
-/// What weir and its playbooks write in a state folder. Others are told by their endings: [`kind`].
-const NAMES: [&str; 25] = [
+/// Names that weir and its playbooks write in a state folder; others have a known ending: [`kind`].
+const NAMES: [&str; 26] = [
     ".weir-lock",
     "apache-root",
     "cgroups",
     "clusters",
+    "coordination.token",
     "devices",
     "hosts",
     "id",
@@ -25,6 +26,7 @@ const NAMES: [&str; 25] = [
     "journal",
     "kernel",
     "mariadb-data",
+    // Former name of coordination.token.
     "meeting.token",
     "mnt",
     "network.json",
