@@ -1,7 +1,8 @@
 //! Control groups of daemons: members, memory limit and memory use.
 //!
-//! Both layouts are supported: version 2, one tree; and version 1, a tree for each controller. Beside version 1 there may be a
-//! version 2 tree without controllers, which shows the members of a group. Groups lie below `weir/` at the top of each tree.
+//! Both layouts are supported: version 2, one tree; and version 1, a tree for each controller. Beside version 1 there may
+//! be a version 2 tree without controllers, which shows the members of a group. Groups are below `weir/` at the top of
+//! each tree.
 
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -293,7 +294,7 @@ impl Group {
         let limit = read_number(&self.memory_file("memory.limit_in_bytes", "memory.max")?);
         let (cache, anonymous) = if two { ("file", "anon") } else { ("total_cache", "total_rss") };
         Some(Memory {
-            // Version 1 says "none" with the largest number of pages.
+            // Version 1 represents "none" by the largest number of pages.
             limit_bytes: limit.filter(|limit| *limit < 1 << 62),
             used_bytes,
             cache_bytes: field(&stat, cache)?,

@@ -50,7 +50,7 @@ pub fn mount(
             point.display()
         )));
     }
-    // What lies there would be hidden.
+    // Existing files there would be hidden.
     owned::check_empty(point)?;
     for folder in [&launch.folder, point] {
         fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
@@ -282,7 +282,7 @@ pub fn check_on_network(cluster: &Cluster, point: &Path) -> Result<Counters, Err
     written.and(removed).map_err(Error::io("the servers accept no file:", &path))?;
     let moved = counters(&cluster.client_namespace)? - before;
     let arrived = received(cluster)?.saturating_sub(servers_before);
-    // What came to other machines is not known here.
+    // Bytes received by other machines are unknown here.
     let all_here = cluster.servers_here().count() == cluster.servers.len();
     if moved.sent_bytes < PROBE_BYTES as u64 || (all_here && arrived < PROBE_BYTES as u64) {
         return Err(Error::Failed(format!(

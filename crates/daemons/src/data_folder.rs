@@ -75,7 +75,7 @@ impl DataFolder {
     /// Whether a daemon can be started on it. Touches nothing.
     ///
     /// # Errors
-    /// [`Error::Refused`] if it is not its user's, holds a copy that was not put back to the end, or nothing of its own.
+    /// [`Error::Refused`] if it belongs to another user, has an incompletely restored copy, or lacks the daemon's data.
     pub fn check_start(&self, daemon: &Daemon) -> Result<(), Error> {
         let (folder, data) = (self.folder.display(), self.data());
         if self.kind == Kind::OfAnotherState && !data.is_dir() {

@@ -41,7 +41,7 @@ pub struct Daemon {
     /// Files to write, by path.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// How it serves some documents from memory and the others from `{root}`; absent: it cannot.
+    /// Configuration that serves some documents from memory and the others from `{root}`; absent: not supported.
     #[serde(default)]
     pub hot: Option<HotDocuments>,
     /// Commands that fill an empty `{data}`.
@@ -74,31 +74,31 @@ fn half_a_minute() -> u64 {
     30
 }
 
-/// How to know that a daemon is ready.
+/// Readiness check of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Ready {
     /// Something accepts connections at `{address}` and this port.
     Tcp(String),
-    /// A web server answers at `{address}` and this port, whatever it says.
+    /// A web server answers at `{address}` and this port, with any status.
     Http(String),
     /// Something accepts connections at this socket.
     Socket(String),
-    /// This command succeeds; the first word is a program beside the daemon's own, or one of the host's.
+    /// This command succeeds; its first word is a program in the daemon's folder, or one of the host.
     Command(Vec<String>),
 }
 
-/// How a daemon is asked to end.
+/// How a daemon is stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
     /// The signal.
     pub signal: Signal,
-    /// How long it is then given, in seconds, before it is killed.
+    /// Time before it is killed, in seconds.
     pub limit_s: u64,
 }
 
-/// A signal that asks a process to end.
+/// A signal that ends a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Signal {
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Placeholders that are those of every start.
+    /// Common placeholders of every start.
     const OF_EVERY_START: [&str; 12] = [
         "run",
         "root",

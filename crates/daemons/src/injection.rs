@@ -1,5 +1,5 @@
-//! What is set gets into a configuration as one value of one directive, or not at all: for every setting of every daemon of the
-//! registry, so that a new one is covered by itself.
+//! Every accepted setting becomes one value of one directive in a configuration. The tests cover every setting of every
+//! daemon in the registry, including new ones.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,7 +18,7 @@ use crate::process::Scope;
 use crate::start::{Hot, Start, Tier};
 use crate::values::values;
 
-/// What stands for the setting under test in a template that is parsed. No directive has it.
+/// Mark in place of the setting under test in a parsed template. No directive contains it.
 const MARK: &str = "MARK0";
 
 /// Texts that mean something to a shell, or to the configuration of some daemon.
@@ -239,7 +239,7 @@ fn no_payload_gets_into_any_option_of_any_file_system() {
         for (name, option) in &filesystem.options {
             for payload in payloads() {
                 let passes = option.kind.problem(&payload).is_none();
-                // Rules of Lustre are taken apart by the role, and stand in no text as they are.
+                // Rules of Lustre are parsed by the role and are not copied into a text.
                 let gets_in = option.kind.value(&payload).is_ok();
                 assert!(!gets_in || passes, "{}.{name}: {payload:?}", filesystem.name);
                 assert!(
@@ -304,8 +304,8 @@ fn lines(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a value in a daemon's texts is what it is meant to be: with it they have the same directives and arguments as with
-/// a mark in its place, and only where the mark is the value stands.
+/// Whether a value is exactly one argument in a daemon's texts: they have the same directives and arguments as with a
+/// mark in its place, and the value is only at the mark's position.
 fn stands_as_one(daemon: &Daemon, name: &str, value: &str) -> Result<(), TestCaseError> {
     let values = valued(daemon, &start(daemon, name, value))
         .map_err(|error| TestCaseError::fail(error.to_string()))?;
@@ -335,7 +335,7 @@ fn stands_as_one(daemon: &Daemon, name: &str, value: &str) -> Result<(), TestCas
     Ok(())
 }
 
-/// Texts near to those that a kind takes, so that many of them are taken.
+/// Texts similar to those that a type accepts: many are accepted.
 fn near(kind: &Kind) -> BoxedStrategy<String> {
     match kind {
         Kind::Integer { from, to, .. } => (*from..=*to).prop_map(|number| number.to_string()).boxed(),
@@ -394,7 +394,7 @@ fn each_setting_stands_as_one_value_of_one_directive() {
     for (daemon, name, setting) in settings() {
         stands_as_one(&daemon, &name, &example(&setting)).unwrap();
         let (value, place) = (near(&setting.kind), format!("{}.{name}", daemon.name));
-        // As it is, and with one character of any kind somewhere in it.
+        // Unchanged, and with one arbitrary character at an arbitrary position.
         let strategy = (value, any::<prop::sample::Index>(), proptest::option::weighted(0.5, any::<char>()));
         let mut runner = proptest::test_runner::TestRunner::new(config.clone());
         let outcome = runner.run(&strategy, |(mut value, at, odd)| {

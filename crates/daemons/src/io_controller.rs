@@ -41,23 +41,24 @@ struct Moved {
 pub enum Move {
     /// It was moved now.
     Done,
-    /// It was with version 2 already: nothing was done, and nothing is to be taken back.
+    /// It was in version 2 already: nothing was changed, and nothing is to be undone.
     Unneeded,
 }
 
-/// Longer than a loop device's idle workers know a group: they are looked at every 60 s, and go when they were idle for 60 s.
+/// Longer than a loop device's idle workers keep a group: the kernel checks them every 60 s and ends those that were idle
+/// for 60 s.
 const PATIENCE: Duration = Duration::from_secs(150);
-/// It is moved back although others had groups meanwhile: the minute of each begins when it ends.
+/// It is moved back although others had groups meanwhile: each group's minute begins at its end.
 const PATIENCE_BACK: Duration = Duration::from_secs(300);
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// Controllers of version 1 that nothing in version 2 stands for, and that hardly anyone uses.
+/// Rarely used controllers of version 1 without a counterpart in version 2.
 const STAND_INS: [&str; 2] = ["net_prio", "net_cls"];
 
 fn record(state: &Path) -> PathBuf {
     state.join("io-controller.json")
 }
 
-/// Whether it was moved from this state folder, and is to be moved back.
+/// Whether this state folder records a move that must be undone.
 pub fn is_moved(state: &Path) -> bool {
     record(state).exists()
 }
@@ -99,7 +100,7 @@ pub fn move_to_two(state: &Path) -> Result<Move, Error> {
     Ok(Move::Done)
 }
 
-/// Moves it back, if it was moved from this state folder; says whether it was.
+/// Moves it back, if this state folder records a move; returns whether it did.
 ///
 /// # Errors
 /// Another program has groups with the controller. The record stays for the next attempt.
@@ -107,7 +108,7 @@ pub fn move_back(state: &Path) -> Result<bool, Error> {
     let path = record(state);
     let Ok(text) = fs::read(&path) else { return Ok(false) };
     let Ok(moved) = serde_json::from_slice::<Moved>(&text) else {
-        // Written before anything is changed: a record that is not whole says that nothing was.
+        // Written before any change: an incomplete record means that nothing was changed.
         fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
         return Ok(false);
     };
@@ -179,7 +180,7 @@ fn plan(mounts: &[Mount], controllers: &str) -> Result<Moved, String> {
             of_mount.join(",")
         ));
     }
-    // With hierarchy 0 it is not mounted anywhere; the last field says that it is not turned off.
+    // With hierarchy 0 it is not mounted anywhere; the last field is 1 if it is enabled.
     let is_free = |name: &&str| {
         known(name).is_some_and(|fields| fields.get(1) == Some(&"0") && fields.get(3) == Some(&"1"))
     };
@@ -238,7 +239,7 @@ mod tests {
     fn what_was_not_moved_is_not_moved_back() {
         let folder = tempfile::tempdir().unwrap();
         assert!(!move_back(folder.path()).unwrap());
-        // Cut off while it was written: nothing had been changed.
+        // Truncated during the write: nothing was changed.
         fs::write(record(folder.path()), "{\"mount\":").unwrap();
         assert!(!move_back(folder.path()).unwrap());
         assert!(!is_moved(folder.path()));

@@ -57,8 +57,8 @@ pub fn io_version() -> Option<IoVersion> {
 }
 
 impl Group {
-    /// Why this host cannot give a group the values; `None` if it can. The group must be there: a kernel shows the files that
-    /// it has in groups, not at the top.
+    /// Why this host cannot set the values for a group; `None` if it can. The group must exist: a kernel shows these
+    /// files in groups, not at the top.
     pub fn lacks(&self, wanted: &ControlGroup) -> Option<String> {
         let Some(version) = io_version() else {
             return Some(
@@ -79,10 +79,10 @@ impl Group {
         })
     }
 
-    /// Gives it the values for some disks, and reads them back.
+    /// Sets the values for some disks, and reads them back.
     ///
     /// # Errors
-    /// The kernel refuses one, or says another than was set.
+    /// The kernel refuses one, or returns another value.
     pub fn set_io(&self, disks: &[Disk], wanted: &ControlGroup) -> Result<(), Error> {
         for disk in disks {
             self.set_max(*disk, wanted.max)?;
@@ -164,7 +164,7 @@ impl Group {
         let (path, is_two) = self.io_file("blkio.throttle.io_service_bytes", "io.stat")?;
         let text = fs::read_to_string(path).ok()?;
         let (read, write) = if is_two { ("rbytes=", "wbytes=") } else { ("Read ", "Write ") };
-        // A disk that was not asked has no line.
+        // A disk without settings has no line.
         Some((of_disk(&text, disk, read).unwrap_or(0), of_disk(&text, disk, write).unwrap_or(0)))
     }
 }
@@ -175,7 +175,7 @@ fn weight(text: &str) -> Option<u32> {
     first.strip_prefix("default ").unwrap_or(first).trim().parse().ok()
 }
 
-/// The top's file of the cost model, such as `io.cost.qos`; `None` where it is not there.
+/// The top's file of the cost model, such as `io.cost.qos`; `None` if it does not exist.
 pub fn cost_file(name: &str) -> Option<PathBuf> {
     let top = trees().into_iter().find_map(|tree| match tree {
         Tree::Two { top, io: true, .. } => Some(top),

@@ -28,7 +28,7 @@ impl Disk {
         Ok(Disk { major: libc::major(number), minor: libc::minor(number) })
     }
 
-    /// Its numbers as the kernel writes them, such as `7:0`.
+    /// Its numbers in the kernel's form, such as `7:0`.
     pub fn key(self) -> String {
         format!("{}:{}", self.major, self.minor)
     }

@@ -1,6 +1,6 @@
 //! Clusters on several machines: each host starts its own part and records it in its own state folder.
 //!
-//! A host is a machine, or a network namespace that stands for one.
+//! A host is a machine, or a network namespace in place of one.
 //!
 //! The description of the cluster is the same as of one in a test network of one machine ([`crate::cluster`]).
 

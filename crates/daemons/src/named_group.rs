@@ -1,7 +1,8 @@
 //! Control group `weir/NAME` with limits of memory and disks, outside of runs: checked, recorded, created, removed.
 //!
-//! The group lies in the tree of each controller that it needs, and in version 2's tree for its members. The record lists its
-//! folders and its limits: a later call lifts limits that are no longer wanted. The record is durable before the group is made.
+//! The group is in the tree of each controller that it needs, and in version 2's tree for its members. The record lists
+//! its folders and its limits: a later call lifts limits that are no longer wanted. The record is durable before the
+//! group is made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -113,7 +114,7 @@ pub struct Change {
     pub folders: Vec<PathBuf>,
     /// Limits before this call, by file and disk; a limit that is not set is `null`.
     pub before: BTreeMap<String, Option<String>>,
-    /// Limits after this call, or after the call that a check stands for.
+    /// Limits after this call, or of a check: after the checked call.
     pub after: BTreeMap<String, Option<String>>,
 }
 
@@ -323,7 +324,7 @@ fn limits(wanted: &Wanted, trees: &[Tree]) -> Result<Limits, Error> {
     Ok(found)
 }
 
-/// A limit as it is printed: its file, and the disk.
+/// Printed name of a limit: its file, and the disk.
 fn shown((_, files, disk): &Key) -> String {
     let file = files.split('|').next().unwrap_or(files);
     if disk.contains(':') { format!("{file} {disk}") } else { file.to_owned() }
@@ -336,7 +337,7 @@ fn file(name: &str, (top, files, _): &Key) -> Result<PathBuf, Error> {
     })
 }
 
-/// The present value of a limit; `None` if the group or its file is not there.
+/// The present value of a limit; `None` if the group or its file does not exist.
 fn read(name: &str, key: &Key) -> Option<String> {
     let (_, files, disk) = key;
     let text = fs::read_to_string(file(name, key).ok()?).ok()?;

@@ -237,7 +237,7 @@ pub fn all(state: &Path) -> Result<Vec<Process>, Error> {
 /// it ended, or `None` if it did not run.
 ///
 /// # Errors
-/// What it mounted is in use, or something of its group cannot be removed.
+/// One of its mounts is in use, or a part of its group cannot be removed.
 pub fn stop(state: &Path, process: &Process) -> Result<Option<Ended>, Error> {
     let launch = &process.launch;
     let limit = Duration::from_millis(launch.stop_limit_ms);

@@ -37,10 +37,10 @@ impl Question {
         })
     }
 
-    /// Waits until it is answered.
+    /// Waits until the check succeeds.
     ///
     /// # Errors
-    /// The process ends, or the time is over; the last words of its log say why.
+    /// The process ends, or the time limit is reached; the error has the end of its log.
     pub(crate) fn wait(
         &self,
         identity: Identity,

@@ -41,7 +41,7 @@ pub(crate) struct Holder<'a> {
 }
 
 impl Holder<'_> {
-    /// Whether a folder bears this holder's marker.
+    /// Whether a folder has this holder's marker.
     fn has(self, folder: &Path) -> Result<bool, Error> {
         let Some(owner) = Owner::find(self.state)? else { return Ok(false) };
         let marker = owned::marker(folder)?;
@@ -198,7 +198,7 @@ fn record_file(point: &Path) -> PathBuf {
     point.with_file_name("device.json")
 }
 
-/// Unmounts; nothing being mounted is fine. A busy mount is given a moment: a dying process may hold it.
+/// Unmounts; nothing being mounted is fine. A busy mount is retried for a moment: an ending process may hold it.
 pub(crate) fn unmount(point: &Path) -> Result<(), Error> {
     mounts::unmount_patiently(point, Duration::from_secs(5))
 }

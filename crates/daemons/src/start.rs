@@ -55,7 +55,7 @@ pub struct Start {
     pub tier: Tier,
 }
 
-/// The place of a daemon in a chain; by default it stands alone.
+/// Position of a daemon in a chain; by default there is no chain.
 #[derive(Debug, Clone, Default)]
 pub struct Tier {
     /// Address of the upstream daemon of a proxy.

@@ -73,7 +73,7 @@ pub(crate) fn remove(top: &Path, ours: &Path) {
         return;
     }
     for name in added {
-        // The kernel refuses while another group enables the controller in turn: it is in use.
+        // The kernel refuses while another group also enables the controller: it is in use.
         let _ = fs::write(top.join(CONTROL), format!("-{name}"));
     }
 }
@@ -105,7 +105,7 @@ fn recorded(folder: &Path) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// A folder of the host's tree of version 2 that stands for its top.
+    /// A folder of the host's tree of version 2 in place of its top.
     fn top(name: &str) -> Option<std::path::PathBuf> {
         let mounts = weir_host::mounts::own().ok()?;
         let tree = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2")?.point;

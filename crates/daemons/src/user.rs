@@ -21,7 +21,7 @@ pub struct User {
 }
 
 impl User {
-    /// Finds a user in `/etc/passwd`, where packages put those of their servers.
+    /// Finds a user in `/etc/passwd`, where packages add the users of their servers.
     ///
     /// # Errors
     /// There is none of that name.
@@ -36,7 +36,7 @@ impl User {
     /// Checks by mode that the user may enter every folder above a path, except `but`, which is opened to the user later.
     ///
     /// # Errors
-    /// One may not be entered; the text says which and what to do.
+    /// One may not be entered; the text names it and the remedy.
     pub(crate) fn reaches(&self, path: &Path, but: &Path) -> Result<(), Error> {
         for folder in path.ancestors().skip(1).filter(|folder| *folder != but) {
             let Ok(found) = fs::metadata(folder) else { continue };
@@ -58,7 +58,7 @@ impl User {
         Ok(())
     }
 
-    /// Gives a path to the user.
+    /// Makes the user the owner of a path.
     ///
     /// # Errors
     /// The kernel refuses.

@@ -51,10 +51,10 @@ pub fn check_settings(daemon: &Daemon, set: &BTreeMap<String, String>) -> Result
     settings(daemon, set).map(drop)
 }
 
-/// What every placeholder of a daemon stands for.
+/// Values of all placeholders of a daemon.
 ///
 /// # Errors
-/// It has no such setting, one does not take its value, or a path may not stand in a configuration.
+/// It has no such setting, one does not accept its value, or a path is not allowed in a configuration.
 pub(crate) fn values(
     daemon: &Daemon,
     wanted: &Start,

@@ -132,7 +132,7 @@ impl Document {
         })
     }
 
-    /// A value derived from this document (with overrides applied, say) as a typed one.
+    /// A value derived from this document (for example with overrides) as a typed one.
     ///
     /// # Errors
     /// As [`Document::parse`].

@@ -405,7 +405,7 @@ fn hint(schema: &Map<String, Value>, value: &Value, field: &str) -> Option<Strin
     }
 }
 
-/// `{bytes: 67108864}` where `64MiB` was written and an alternative has such a field.
+/// `{bytes: 67108864}` in place of `64MiB`, if an alternative has such a field.
 fn byte_hint(alternatives: &[&Map<String, Value>], value: &Value) -> Option<String> {
     let text = value.as_str()?;
     alternatives.iter().filter_map(|one| object_fields(one)).find_map(|own| bytes_in_mapping(text, own))

@@ -10,9 +10,9 @@ use crate::name::{name_problem, quoted};
 use crate::problem::one_of;
 use crate::template::{Value, path_problem};
 
-/// Suffixes of sizes and what they stand for, in bytes. GlusterFS and others write KB and mean KiB.
+/// Suffixes of sizes and their values in bytes. GlusterFS and others write KB for KiB.
 const UNITS: [(&str, u64); 4] = [("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
-/// Suffixes of durations and what they stand for, in seconds.
+/// Suffixes of durations and their values in seconds.
 const TIMES: [(&str, u64); 4] = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)];
 
 /// A value that a study or a user can set.
@@ -228,13 +228,13 @@ impl Kind {
     }
 }
 
-/// A whole number as it is written by a program: no `+`, no leading zeros, no blanks.
+/// A whole number in canonical form: no `+`, no leading zeros, no blanks.
 fn number(text: &str) -> Option<i64> {
     let number: i64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
-/// A whole number that is not negative, and a unit behind it.
+/// A whole number that is not negative, followed by a unit.
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (digits, factor) =
         units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))?;

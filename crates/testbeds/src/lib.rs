@@ -1,7 +1,7 @@
 //! Index of the folder `testbeds/`: the name and the text of every YAML file in it.
 //!
-//! The build script makes the index from what is in the folder: a new file needs no line of Rust. The texts are compiled in, so
-//! that the binary needs no folder beside it.
+//! The build script makes the index from the files in the folder: a new file needs no line of Rust. The texts are
+//! compiled in: the binary needs no folder.
 
 /// The files of one folder of `testbeds/`.
 #[derive(Debug, Clone, Copy)]

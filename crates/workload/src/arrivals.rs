@@ -55,7 +55,7 @@ impl Clock {
         let from_ns = self.next_ns;
         match arrivals {
             Arrivals::Periodic { interval_ms: ms, in_step: true } => {
-                // Whole ns, so that sums are exact: a gap is never shorter than what a contract of this period says.
+                // Whole ns, so sums are exact: a gap is never shorter than the period of a contract.
                 let gap_ns = (ms * NS_PER_MS).round();
                 self.next_ns += gap_ns;
                 return gap_ns;
@@ -123,8 +123,8 @@ impl ParetoTime {
         pareto_mean(self.shape, self.min_s, self.max_s)
     }
 
-    /// What is left of a period in which an observer arrives: long ones are met more often. Periods weighted by
-    /// their length follow the same law with the exponent less 1.
+    /// Residual time of the period at a random instant: long periods are more likely. Periods weighted by their length
+    /// follow the same law with the exponent less 1.
     fn residual_ns(&self, rng: &mut impl Rng) -> f64 {
         unit(rng) * pareto_quantile(self.shape - 1.0, self.min_s, self.max_s, unit(rng)) * NS_PER_S
     }

@@ -127,7 +127,7 @@ fn figures(
         warmup_ns: 0,
         folder: folder.to_owned(),
     };
-    // One stream to be asked for its files, one to be used up.
+    // One stream for its files, one to be consumed.
     let stream = Stream::new(workload, options.clone())?;
     let kind = |target: &Target| Statistic::find(&target.statistic);
     let mut of_requests: Vec<Option<Figure<'_>>> = targets

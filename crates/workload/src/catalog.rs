@@ -24,14 +24,14 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Lists the `*.yml` files in a folder and below it, but for tables.
+    /// Lists the `*.yml` files in a folder and below it, without tables.
     ///
     /// # Errors
     /// The folder cannot be read, or two files have one name.
     pub fn open(folder: &Path) -> Result<Self, Problems> {
         let (mut files, mut sessions) = (BTreeMap::new(), BTreeMap::new());
         for (name, path) in files_by_name(folder, &[TABLES])? {
-            // What cannot be read is said when it is loaded.
+            // A file that cannot be read is reported when it is loaded.
             let of_sessions = Document::read(&path).is_ok_and(|document| SessionWorkload::is_in(&document));
             let kind = if of_sessions { &mut sessions } else { &mut files };
             kind.insert(name, path);

@@ -124,7 +124,7 @@ impl SessionWorkload {
     pub fn demand(&self, clients: u32, duration_s: f64) -> Demand {
         let think_s = match self.sessions.think {
             Think::Exponential { mean_ms, longest_ms, .. } => mean_ms.min(longest_ms) * 1e-3,
-            // The shortest of a table may be 0; a second is that of a hurried person.
+            // The shortest in a table may be 0; one second is the think time of a hurried person.
             Think::WaitingTimes { scale } => scale,
             Think::Fixed { ms } => ms * 1e-3,
         };

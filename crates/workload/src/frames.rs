@@ -245,7 +245,7 @@ mod tests {
         let mut clients = [0; 3];
         for _ in 0..3000 {
             let mut stream = supply.stream(&mut rng);
-            // Once round is the whole movie, whose mean is exact.
+            // One repetition is the whole movie, with an exact mean.
             let mean = (0..120).map(|_| stream.next(&mut rng)).sum::<u64>() as f64 / 120.0;
             let movie = [1e3, 1e4, 1e5].iter().position(|exact| (mean / exact - 1.0).abs() < 0.001);
             clients[movie.unwrap()] += 1;

@@ -1,10 +1,11 @@
 //! Limits of specifications, and costs of the parts of a run.
 //!
-//! Every limit of weir's input stands here or in `crates/study/src/limits.rs`, which adds those of a whole plan. A limit is far
-//! above what the shipped studies need (the largest run has 4.2 million requests) and below what a machine of 32 GiB can carry out.
+//! Every limit of weir's input is here or in `crates/study/src/limits.rs`, which adds those of a whole plan. A limit is
+//! far above what the shipped studies need (the largest run has 4.2 million requests) and below what a machine of 32 GiB
+//! can carry out.
 //!
 //! The costs were measured by the maximum resident size of `weir generate` and `weir simulate` (GNU time, x86-64): the
-//! difference of two runs that differ in nothing but the count. They are rounded up.
+//! difference of two runs that differ only in the count. They are rounded up.
 
 /// Requests of one run. Their table has 18 GB, and virtual time needs an hour for them.
 pub const MOST_REQUESTS: f64 = 1e9;
@@ -12,7 +13,7 @@ pub const MOST_REQUESTS: f64 = 1e9;
 pub const MOST_MEMORY_BYTES: f64 = (16_u64 << 30) as f64;
 /// Offsets and sizes are multiples of this: direct I/O needs it on every file system in use.
 pub const ALIGNMENT_BYTES: u64 = 4096;
-/// Largest single request: what a loop device and io_uring take in one piece everywhere.
+/// Largest single request: the limit of a loop device and io_uring.
 pub const LARGEST_REQUEST_BYTES: u64 = 16 << 20;
 /// Files of one class: each is an open file on devices.
 pub const MOST_FILES: u32 = 10_000_000;
@@ -22,7 +23,7 @@ pub const LARGEST_FILE_BYTES: u64 = 1 << 50;
 pub const MOST_FILE_BYTES: f64 = (1_u64 << 52) as f64;
 /// Blocks that one request may be cut into: each is a row that is ready before the first is sent.
 pub const MOST_BLOCKS_PER_REQUEST: u64 = 1 << 18;
-/// Frames that a client may ask for in one round.
+/// Maximum frames of a client in one round.
 pub const MOST_FRAMES_PER_ROUND: f64 = 1e5;
 /// Windows that a target of a workload may divide its stream into: 16 bytes each.
 pub const MOST_WINDOWS: f64 = 1e7;
@@ -30,7 +31,7 @@ pub const MOST_WINDOWS: f64 = 1e7;
 /// A client of a class: generator of random numbers, clock, place in the queue. Measured: 482 bytes (poisson, on-off, frames),
 /// 404 bytes (sessions), 521 bytes (of a run in virtual time).
 pub const CLIENT_BYTES: f64 = 600.0;
-/// A disk of a client that stands for a server: its plan of the day. Measured: 69 kB.
+/// A disk of a client of kind `server`: its plan of the day. Measured: 69 kB.
 pub const SERVER_DISK_BYTES: f64 = 72_000.0;
 /// A file of a class: size, rank, table of popularity, place on the disks. Measured: 53 bytes.
 pub const FILE_BYTES: f64 = 64.0;

@@ -15,10 +15,10 @@ pub struct Movie {
     pub rate_hz: f64,
 }
 
-/// The film that the clients of a workload watch in a run with this seed, from its first frame; of a film without
-/// end, as many frames as `duration_s` holds. `None` where the workload is no video.
+/// The movie of a workload's clients in a run with this seed, from its first frame; of an endless one, the frames of
+/// `duration_s`. `None` if the workload is no video.
 ///
-/// `folder` is what a recording's path is relative to.
+/// A recording's path is relative to `folder`.
 ///
 /// # Errors
 /// The recording cannot be read.

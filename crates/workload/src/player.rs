@@ -7,7 +7,7 @@ use crate::limits::LARGEST_REQUEST_BYTES;
 use crate::recording::Tape;
 use crate::spec::Workload;
 
-/// Where a client stands on the tape that all clients of its class share.
+/// Position of a client in the sequence that all clients of its class share.
 pub(crate) struct Player {
     tape: Arc<Tape>,
     next: usize,

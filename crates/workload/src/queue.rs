@@ -13,7 +13,7 @@ pub(crate) struct Queues {
     length_squares: f64,
     longest: usize,
     response_sum_ns: f64,
-    /// Arrivals whose response counts.
+    /// Arrivals with a counted response.
     responses: f64,
 }
 
@@ -32,8 +32,8 @@ impl Queues {
         }
     }
 
-    /// A request to `file` arrives; times must not fall. Every request is served, those that are `counted` are
-    /// remembered.
+    /// A request to `file` arrives; times must not fall. Every request is served; responses of `counted` ones are
+    /// recorded.
     pub(crate) fn arrive(&mut self, file: usize, at_ns: i64, counted: bool) {
         let queue = &mut self.done_ns[file];
         while queue.front().is_some_and(|done| *done <= at_ns) {

@@ -20,24 +20,24 @@ const SORT_BYTES: usize = 256 << 20;
 
 /// The requests of a trace.
 ///
-/// The n-th device that the trace asks for becomes the n-th file; where its addresses reach further than the file
-/// they are scaled down, and what followed on the request before still does. A trace that ends goes round; of
-/// several clients each begins at another place of it, the first at its beginning.
+/// The n-th device in the trace becomes the n-th file. Addresses beyond the file are scaled down; sequential requests
+/// stay sequential. A trace that ends is repeated. Several clients begin at different positions, the first at the
+/// beginning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
     /// The trace, compressed or not; relative to the workload's own folder.
     pub path: PathBuf,
-    /// Its format (`weir trace formats`); told from its content if absent.
+    /// Its format (`weir trace formats`); detected from its content if absent.
     #[serde(default)]
     pub format: Option<String>,
-    /// What the format has to be told, such as `time: "1"` of a table (`weir trace formats`).
+    /// Options of the format, such as `time: "1"` of a table (`weir trace formats`).
     #[serde(default)]
     pub options: BTreeMap<String, String>,
-    /// Leave out what comes before so many seconds since the first request.
+    /// Start: skip requests before this many seconds since the first request.
     #[serde(default)]
     pub from_s: f64,
-    /// Leave out what comes from so many seconds on.
+    /// End: skip requests from this many seconds since the first request on.
     #[serde(default)]
     pub to_s: Option<f64>,
     /// Factor on the times between requests: below 1 the load is heavier (Shenoy and Vin, section 3.3).
@@ -66,17 +66,17 @@ impl Recording {
         Ok(Box::new(Sorted::new(&path, reader, SORT_BYTES)))
     }
 
-    /// Whether the trace can be opened; a look at its beginning only.
+    /// Whether the trace can be opened; reads only its beginning.
     ///
     /// # Errors
-    /// The file, and why not.
+    /// The file, and the reason.
     pub fn look(&self, folder: &Path) -> Result<(), String> {
         let options = self.options().map_err(|(field, message)| format!("{field}: {message}"))?;
         weir_trace::open(&folder.join(&self.path), &options).map(|_| ()).map_err(|error| error.to_string())
     }
 }
 
-/// What a specification with a recording must not say: fields and messages.
+/// Fields that exclude a recording, with messages.
 pub(crate) fn check(workload: &Workload, recording: &Recording) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     let mut within = |field: &str, value: f64, low: f64, high: f64| {
@@ -132,7 +132,7 @@ pub(crate) fn check(workload: &Workload, recording: &Recording) -> Vec<(String, 
     problems
 }
 
-/// One request of a recording, as it is to be sent.
+/// One request of a recording, ready to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Recorded {
     /// Since the first.
@@ -152,7 +152,7 @@ pub(crate) struct Tape {
     pub(crate) requests: Vec<Recorded>,
     /// From the first request to where the tape begins again: a mean gap after the last.
     pub(crate) round_ns: i64,
-    /// What was left out or changed.
+    /// Counts of skipped and changed requests.
     pub(crate) notes: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// What a random stream is for.
+/// Purpose of a random stream.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     FileSizes,
@@ -11,7 +11,7 @@ pub(crate) enum Purpose {
     Client(u32),
     /// A movie that all clients see.
     Movie,
-    /// A disk of the server that a client stands for, on a day.
+    /// A disk of a client of kind `server`, on a day.
     Disk {
         client: u32,
         disk: u8,

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The disks of a server over the day, as published disk traces describe them: a total and a busiest minute for
-/// each disk, an hourly profile, bursts of reads that follow each other and of writes that are flushed together.
+/// The disks of a server over the day, by statistics of published disk traces: a total and a busiest minute for each
+/// disk, an hourly profile, bursts of reads that follow each other and of writes that are flushed together.
 ///
-/// Totals and busiest minutes are met exactly on every day; the rest is random. File k of the class stands for
-/// disk k. After midnight comes another day of the same kind.
+/// Totals and busiest minutes are met exactly on every day; the rest is random. File k of the class is disk k. Each
+/// midnight begins another day of the same kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerDay {
@@ -25,7 +25,7 @@ pub struct ServerDay {
     pub cell_memory_s: f64,
     /// The disks, one for each file.
     pub disks: Vec<Disk>,
-    /// Of these only some are asked, by their places from 0: file k of the class stands for the k-th of them. Absent: all.
+    /// The disks in use, by their numbers from 0: file k of the class is the k-th of them. Absent: all.
     #[serde(default)]
     pub only: Option<Vec<u8>>,
     /// A part of the day for which more is known.
@@ -49,7 +49,7 @@ pub struct Spike {
     pub from_s: u32,
     /// When it ends.
     pub to_s: u32,
-    /// Relative load, in the same measure as that of the hours.
+    /// Relative load, in the unit of the hours' weights.
     pub weight: f64,
 }
 
@@ -101,7 +101,7 @@ pub struct Trains {
     pub gap_std_ms: f64,
 }
 
-/// Writes, flushed by the system rather than asked for one by one: bounded Pareto numbers of them.
+/// Writes, flushed by the system in bursts of bounded Pareto length.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flushes {
@@ -127,7 +127,7 @@ pub struct ReadWrite {
     pub write: f64,
 }
 
-/// A region that is asked for more often than the rest.
+/// A region with more requests than the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hot {
@@ -138,7 +138,7 @@ pub struct Hot {
 }
 
 impl ServerDay {
-    /// The disks that are asked, with their places among all.
+    /// The disks in use, with their numbers among all.
     pub(crate) fn asked(&self) -> Vec<(u8, &Disk)> {
         let all = (0u8..).zip(&self.disks);
         match &self.only {

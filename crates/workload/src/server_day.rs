@@ -79,7 +79,7 @@ impl Server {
         Batch { at_ns, deadline_ns: deadline_ns(workload, at_ns, 0.0), file, op, extents }
     }
 
-    /// Plans the day on which the current cell lies.
+    /// Plans the day of the current cell.
     fn begin_day(&mut self, day: &ServerDay) {
         let date = (self.cell / DAY_CELLS) as u16;
         let ends: Vec<u64> = self.disks.iter().map(|disk| disk.end).collect();
@@ -141,7 +141,7 @@ impl DiskState {
             left -= flush;
         }
         while left > 0 {
-            // Whichever kind is behind its share comes next, so that the share holds at every length of bursts.
+            // The kind that is behind its share is next: the share holds for every length of bursts.
             let op =
                 if (self.reads as f64) < read_share * (self.all + 1) as f64 { Op::Read } else { Op::Write };
             let length = match op {
@@ -162,7 +162,7 @@ impl DiskState {
         made
     }
 
-    /// Adds a burst that lies within the cell.
+    /// Adds a burst within the cell.
     fn burst(&mut self, day: &ServerDay, op: Op, length: u32, made: &mut Vec<(i64, Op)>) {
         let rng = &mut self.rng;
         let gaps: Vec<f64> = (1..length)
@@ -193,7 +193,7 @@ impl DiskState {
         let mut counts = vec![0; seconds];
         let mut fixed = 0;
         if let Some(second) = full {
-            // They stand first, and nothing may displace them.
+            // They are first, and nothing may displace them.
             fixed =
                 made.iter().take(cap_per_s as usize).take_while(|(at, _)| at / NS_PER_S == second).count();
             counts[second as usize] = fixed as u32;

@@ -61,7 +61,7 @@ pub(crate) fn plan(day: &ServerDay, disk: &Disk, rng: &mut impl Rng) -> Vec<Cell
         .collect();
     let busiest = draw_index(&minutes, rng) * MINUTE_CELLS;
     let flush = disk.longest_flush.min(disk.peak_per_minute);
-    // A long flush must end within its cell to be one; the rest of the minute shares what is left.
+    // A long flush must end within its cell to be one; the rest of the minute shares the remainder.
     let left = disk.peak_per_minute - flush;
     for (at, cell) in cells[busiest..busiest + MINUTE_CELLS].iter_mut().enumerate() {
         cell.count = left / 3 + u32::from((at as u32) < left % 3);
@@ -105,9 +105,9 @@ fn weights(day: &ServerDay, rng: &mut impl Rng) -> Vec<f64> {
         .collect()
 }
 
-/// Deals `total` over cells in proportion to their weights, none above its cap (a whole number).
+/// Distributes `total` over cells in proportion to their weights, none above its cap (a whole number).
 ///
-/// What the caps can hold is dealt whole; counts differ from exact proportion by less than 1.
+/// If the caps suffice, all of it is distributed; counts differ from exact proportion by less than 1.
 pub(crate) fn fill(weights: &[f64], caps: &[f64], total: u32, rng: &mut impl Rng) -> Vec<u32> {
     let mut shares = vec![0.0; weights.len()];
     let mut open: Vec<usize> =

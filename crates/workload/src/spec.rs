@@ -18,18 +18,18 @@ use crate::target::Targets;
 pub struct Workload {
     /// Its name: the file's name without `.yml`.
     pub name: String,
-    /// What it stands for, in a sentence.
+    /// Description in one sentence.
     pub description: String,
-    /// Where its parameters come from: paper and section, or trace.
+    /// Source of its parameters: paper and section, or trace.
     pub source: String,
-    /// When a client asks.
+    /// Arrivals: when a client sends requests.
     pub arrivals: Arrivals,
     /// Multiplies all times of the arrivals (Shenoy's S): below 1 the same requests come sooner.
     #[serde(default = "one")]
     pub time_scale: f64,
-    /// The files that are asked for. On a raw device they lie one behind the other.
+    /// The requested files. On a raw device they are consecutive.
     pub files: Files,
-    /// How much a request asks for.
+    /// Sizes of requests.
     pub sizes: Sizes,
     /// Where in a file a request falls.
     pub access: Access,
@@ -47,8 +47,8 @@ pub struct Workload {
     /// sectors widens them.
     #[serde(default = "page")]
     pub alignment_bytes: u64,
-    /// What the requests are to add up to; `weir workload calibrate` checks it. Not part of a run: a class in
-    /// a study may override what they rest on.
+    /// Target statistics of the requests; `weir workload calibrate` checks them. Not part of a run: a class in a study
+    /// may override the fields that they depend on.
     #[serde(default, skip_serializing)]
     pub targets: Option<Targets>,
 }
@@ -70,7 +70,7 @@ fn page() -> u64 {
     ALIGNMENT_BYTES
 }
 
-/// When a client asks.
+/// Arrivals: when a client sends requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Arrivals {
@@ -89,13 +89,13 @@ pub enum Arrivals {
         #[serde(default, skip_serializing_if = "is_false")]
         in_step: bool,
     },
-    /// Open loop: in each round a client asks for the frames of the next.
+    /// Open loop: in each round a client requests the frames of the next round.
     #[serde(rename = "rounds")]
     Rounds {
         /// Length of a round, in ms.
         round_ms: f64,
-        /// Whether the rounds of all clients begin together, as those of a server that proceeds in rounds; otherwise each
-        /// client has its own phase.
+        /// Whether the rounds of all clients begin together, as in a server with rounds; otherwise each client has its
+        /// own phase.
         #[serde(default)]
         in_step: bool,
     },
@@ -117,7 +117,7 @@ pub enum Arrivals {
         /// The states, at least two.
         states: Vec<MmppState>,
     },
-    /// Open loop: the disks of a server over the day; each file stands for a disk and each client for a server.
+    /// Open loop: the disks of a server over the day; each file is a disk and each client a server.
     #[serde(rename = "server_day")]
     ServerDay(Box<ServerDay>),
     /// Open loop: when the requests of a trace came. Sizes and access are `recorded` as well.
@@ -134,8 +134,8 @@ pub enum Arrivals {
         /// When the clients begin, in seconds after the run does.
         #[serde(default, skip_serializing_if = "is_zero")]
         start_s: f64,
-        /// Most requests per second of one client: the n-th is not asked before n / `rate_per_s` after the first, and one
-        /// that is late for that as soon as an answer lets it. Absent: no limit.
+        /// Maximum requests per second of one client: the n-th is not sent before n / `rate_per_s` after the first; a
+        /// late one is sent as soon as an answer permits it. Absent: no limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_per_s: Option<f64>,
     },
@@ -174,16 +174,16 @@ pub struct Files {
     pub count: u32,
     /// Bytes per file, drawn once per run; rounded up to the alignment of direct I/O.
     pub size: Distribution,
-    /// Sizes are one draw from each of `count` equal slices of the distribution, so that even few files have
-    /// its mean and its largest ones; otherwise each is drawn on its own.
+    /// Sizes are one draw from each of `count` equal slices of the distribution: even few files have its mean and its
+    /// largest values. Otherwise draws are independent.
     #[serde(default)]
     pub stratified: bool,
-    /// How often each is asked for.
+    /// Popularity of the files.
     #[serde(default)]
     pub popularity: Popularity,
 }
 
-/// How often each file is asked for.
+/// Popularity of the files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Popularity {
@@ -195,8 +195,8 @@ pub enum Popularity {
         /// The exponent; 0 is uniform.
         alpha: f64,
     },
-    /// Each once, in an order by chance, before any comes again: nothing that was cached is asked for. Clients divide the
-    /// files among them.
+    /// Each file once, in random order, before any is repeated: cached files are not requested. The files are divided
+    /// among the clients.
     InTurn,
 }
 
@@ -257,11 +257,11 @@ pub enum Distribution {
 pub struct Part {
     /// How often it is drawn from; all shares add up to 1.
     pub share: f64,
-    /// What is drawn.
+    /// The distribution.
     pub of: Distribution,
 }
 
-/// How much a request asks for.
+/// Sizes of requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Sizes {
@@ -302,29 +302,29 @@ pub struct AccessMix {
 pub struct Frames {
     /// Frames per second.
     pub rate_hz: f64,
-    /// Where frame sizes come from.
+    /// Source of frame sizes.
     pub source: FrameSource,
 }
 
-/// Where frame sizes come from.
+/// Source of frame sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum FrameSource {
-    /// A recorded sequence: one whole number a line, in display order. Each client starts at a random
-    /// frame and goes round.
+    /// A recorded sequence: one whole number a line, in display order. Each client starts at a random frame and repeats
+    /// the sequence.
     File {
         /// The file; relative to the workload's own folder.
         path: PathBuf,
-        /// What the numbers count.
+        /// Unit of the numbers.
         unit: FrameUnit,
     },
-    /// A stand-in calibrated to published figures.
+    /// A synthetic sequence, calibrated to published figures.
     Synthetic(SyntheticFrames),
     /// Several of them: each client watches one, all equally likely.
     Movies(Vec<SyntheticFrames>),
 }
 
-/// What the numbers of a frame-size file count.
+/// Unit of the numbers in a frame-size file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FrameUnit {
@@ -336,16 +336,16 @@ pub enum FrameUnit {
 
 /// A synthetic frame-size sequence.
 ///
-/// The size of frame n is `mean_bytes * t(n) * s(n) * e(n)`: t is its type's share within the group of
-/// pictures (unit mean over the group), s the scene's activity and e the frame's own, both with unit mean.
-/// The mean is exact in expectation, and exact for each movie where `length_frames` is given; the coefficient
-/// of variation follows from `(1 + c_t^2)(1 + scene_cov^2)(1 + frame_cov^2) = 1 + cov^2`.
+/// The size of frame n is `mean_bytes * t(n) * s(n) * e(n)`: t is its type's share within the group of pictures (unit
+/// mean over the group), s the scene's activity and e the frame's own, both with unit mean. The mean is exact in
+/// expectation, and exact for each movie with `length_frames`; the coefficient of variation follows from `(1 + c_t^2)(1 +
+/// scene_cov^2)(1 + frame_cov^2) = 1 + cov^2`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticFrames {
     /// Mean frame size, in units of `bytes_per_unit`.
     pub mean_bytes: f64,
-    /// Bytes that a unit of `mean_bytes` stands for: 0.125 if the figure counts bits.
+    /// Bytes in a unit of `mean_bytes`: 0.125 if it counts bits.
     #[serde(default = "one")]
     pub bytes_per_unit: f64,
     /// Group of pictures, such as `IBBPBBPBBPBB`.
@@ -364,8 +364,8 @@ pub struct SyntheticFrames {
     /// How activity moves from frame to frame.
     #[serde(default)]
     pub correlation: Correlation,
-    /// Frames of the movie, which each run makes once and whose mean is exact; clients start at a random frame
-    /// and go round. Absent: each client has frames of its own without end.
+    /// Frames of the movie, generated once for each run with an exact mean; clients start at a random frame and repeat
+    /// it. Absent: each client has its own endless sequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length_frames: Option<u32>,
 }
@@ -385,7 +385,7 @@ pub enum Marginal {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Correlation {
-    /// A Markov chain: scenes of geometric length, each with an activity of its own.
+    /// A Markov chain: scenes of geometric length, each with its own activity.
     #[default]
     Scenes,
     /// The logarithm of the activity is a first-order autoregressive process; it has no cuts.
@@ -408,9 +408,9 @@ pub enum Access {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Deadline {
-    /// At the end of the round in which it was asked.
+    /// At the end of the round of the request.
     RoundEnd,
-    /// This long after it was asked.
+    /// This time after the request.
     After {
         /// In ms.
         ms: f64,
@@ -418,7 +418,7 @@ pub enum Deadline {
 }
 
 impl Workload {
-    /// Whether the next request waits for the last answer; such a workload is carried out by fio.
+    /// Closed loop: whether the next request waits for the last answer; fio executes such a workload.
     pub fn is_closed_loop(&self) -> bool {
         matches!(self.arrivals, Arrivals::Closed { .. })
     }

@@ -41,7 +41,7 @@ enum Measure<'a> {
     Ranks { rank_of: Vec<u32>, log_sum: f64 },
 }
 
-/// Bytes of each client in the window at hand, and what the windows before it came to.
+/// Bytes of each client in the current window, and the results of the earlier windows.
 struct ClientWindows {
     window_ns: i64,
     window: i64,
@@ -54,7 +54,7 @@ struct ClientWindows {
 }
 
 impl<'a> Figure<'a> {
-    /// Prepares a figure of requests; `stream` is only asked for its files.
+    /// Prepares a statistic of requests; `stream` is only used for its files.
     pub(crate) fn new(target: &'a Target, stream: &'a Stream, clients: u32, duration_s: f64) -> Self {
         let files = stream.files().sizes_bytes().len();
         let ns = |seconds: f64| (seconds * NS_PER_S) as i64;
@@ -106,7 +106,7 @@ impl<'a> Figure<'a> {
             && self.target.op.is_none_or(|only| (only == Operation::Read) == (request.op == Op::Read));
         self.sums.all += 1;
         match &mut self.measure {
-            // What is not counted still stands in the queue, and before the next request.
+            // Requests that are not counted are in the queue, too, and delay the next request.
             Measure::Queues(queues) => queues.arrive(file, at_ns, counted),
             Measure::Sequential { ends, behind } => {
                 *behind += u64::from(counted && ends[file] == Some(request.offset));

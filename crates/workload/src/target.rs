@@ -1,4 +1,4 @@
-//! What a workload's requests are to add up to: the `targets` of its specification.
+//! Target statistics of a workload: the `targets` of its specification.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use weir_specs::one_of;
 use crate::limits::MOST_WINDOWS;
 use crate::spec::{Sizes, Workload};
 
-/// Published figures are held to this unless the target says otherwise.
+/// Default tolerance of published figures.
 const TOLERANCE: f64 = 0.15;
 
-/// What a workload's requests are to add up to, and in what setting.
+/// Target statistics of a workload's requests, and the setting in which they hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Targets {
@@ -31,17 +31,17 @@ fn one() -> u32 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What is worked out; the names are those of [`STATISTICS`].
+    /// The statistic, one of [`STATISTICS`].
     pub statistic: String,
-    /// What the source says.
+    /// Value in the source.
     pub value: f64,
-    /// How far the mean over seeds may be from it, as a share of it; 0.15 if neither this nor a band is given.
+    /// Tolerance of the mean over seeds, relative to the value; 0.15 without this and a band.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     /// Lowest and highest acceptable mean over seeds, in place of a tolerance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub band: Option<[f64; 2]>,
-    /// Where the figure comes from.
+    /// Source of the value.
     pub source: String,
     /// Only requests to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,7 +69,7 @@ pub struct Target {
     pub buffer_bytes: Option<u64>,
 }
 
-/// What a request does.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -88,7 +88,7 @@ pub struct Statistic {
     pub unit: &'static str,
     /// The field of a target that it needs, if any.
     pub needs: Option<&'static str>,
-    /// What it is.
+    /// Description.
     pub meaning: &'static str,
 }
 
@@ -101,7 +101,7 @@ const fn row(
     Statistic { name, unit, needs, meaning }
 }
 
-/// All figures. An access is what a client asks for at one instant: one request, or several blocks.
+/// All statistics. An access is all that a client requests at one instant: one request, or several blocks.
 #[rustfmt::skip]
 pub const STATISTICS: &[Statistic] = &[
     row("requests", "", None, "number of requests"),
@@ -148,7 +148,7 @@ impl Statistic {
         self.name.starts_with("frame") || self.name == "early_buffer_share"
     }
 
-    /// Whether it is a figure of the files, whatever is asked of them.
+    /// Whether it is a statistic of the files, independent of requests.
     pub(crate) fn is_of_files(&self) -> bool {
         self.name.ends_with("_file_bytes") || self.name == "working_set_bytes"
     }
@@ -202,7 +202,7 @@ impl Target {
 /// Longest window, limit or service time of a target, in seconds.
 const LONGEST_S: f64 = 1e7;
 
-/// What is wrong with the targets, as fields and messages.
+/// Problems of the targets, as fields and messages.
 pub(crate) fn check(workload: &Workload, targets: &Targets) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut problem = |field: String, message: String| found.push((format!("targets.{field}"), message));

@@ -135,7 +135,7 @@ fn disk_problem(day: &ServerDay, disk: &Disk) -> Option<String> {
             window.requests, window.peak_per_s
         ));
     }
-    // Minutes without weight hold nothing, and the busiest minute lies outside the window.
+    // Minutes without weight have no requests, and the busiest minute is outside the window.
     let open = (0..DAY_S / 60).filter(|minute| {
         let mut cells = (0..60 / CELL_S).map(|cell| minute * 60 + cell * CELL_S);
         let outside = |at_s: u32| day.window.is_none_or(|w| !(w.from_s..w.to_s).contains(&at_s));

@@ -30,7 +30,7 @@ impl Popularities {
         self.0.ranked(files)
     }
 
-    /// One of `clients`, with draws of its own.
+    /// One of `clients`, with its own draws.
     pub fn visitor(&self, class: &str, seed: u64, client: u32, clients: u32) -> Visitor {
         let rng = generator(seed, class, Purpose::Client(client));
         Visitor { popularities: self.clone(), rng, turn: Turn::new(client, clients) }

@@ -22,7 +22,7 @@ impl Zipf {
     /// A table of `n` ranks, at least 1.
     pub(crate) fn new(n: u32, alpha: f64) -> Self {
         let mut own: Vec<f64> = (1..=n.max(1)).map(|rank| pow(f64::from(rank), -alpha)).collect();
-        // Smallest first, so that what is small still counts.
+        // Smallest first, to keep the contribution of small weights.
         let sum: f64 = own.iter().rev().sum();
         let scale = own.len() as f64 / sum;
         own.iter_mut().for_each(|weight| *weight *= scale);
@@ -39,7 +39,7 @@ impl Zipf {
                 small.push(giver);
             }
         }
-        // What is left over differs from 1 by rounding only.
+        // The remainder differs from 1 by rounding only.
         large.into_iter().chain(small).for_each(|rank| own[rank as usize] = 1.0);
         Zipf { own, other }
     }

@@ -22,7 +22,7 @@ pub struct SessionModel {
 }
 
 impl SessionModel {
-    /// Reads the workload's table; `folder` is what its path is relative to.
+    /// Reads the workload's table; its path is relative to `folder`.
     ///
     /// # Errors
     /// The table cannot be read, or does not suit the workload.
@@ -89,10 +89,9 @@ impl Browser {
         }
     }
 
-    /// The next interaction, given when the last was answered (at first: when the client starts).
+    /// The next interaction after the answer to the last one at this instant (initially: the start of the client).
     ///
-    /// As in the programs that the tables come from, the pause that has begun when a session turns out to be over is sat
-    /// out before the next session begins.
+    /// As in the original programs, a client completes the current pause before it ends a session and begins the next.
     pub fn next(&mut self, answered_ns: i64) -> Step {
         let mut think_ns = 0;
         let mut back = false;

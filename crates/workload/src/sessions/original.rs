@@ -1,10 +1,9 @@
 //! Transition tables of the RUBiS and RUBBoS clients, in their text format exported from a spreadsheet.
 //!
 //! TAB-separated. Line 1 holds a title and the table's name; then come column headers, of which one cell spans two lines;
-//! then a row for each state, and the rows `Back probability` and `End of Session`. A **column** is the state that one
-//! comes *from*, a **row** the one that one goes *to*, whatever the header cell says: the clients index
-//! `transitions[column][row]`. Behind the columns comes the waiting time in ms, and in some tables the time that it was
-//! scaled from. What follows below is not read.
+//! then a row for each state, and the rows `Back probability` and `End of Session`. A **column** is the current state, a
+//! **row** the next one, contrary to the header cell: the clients index `transitions[column][row]`. After the columns
+//! there is the waiting time in ms, and in some tables the unscaled time. Lines below are not read.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -16,27 +16,27 @@ use crate::spec::Workload;
 pub struct SessionWorkload {
     /// Its name: the file's name without `.yml`.
     pub name: String,
-    /// What it stands for, in a sentence.
+    /// Description in one sentence.
     pub description: String,
-    /// Where its parameters come from.
+    /// Source of its parameters.
     pub source: String,
-    /// How a client goes from interaction to interaction.
+    /// Model of a client's walk between interactions.
     pub sessions: Sessions,
 }
 
-/// How a client goes from interaction to interaction.
+/// Model of a client's walk between interactions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sessions {
-    /// The table of transitions, relative to the workload's own folder: a file of `workloads/tables`, or a
-    /// transition table of the RUBiS or RUBBoS client as it is (TAB-separated, with the ending `.txt`).
+    /// The table of transitions, relative to the workload's own folder: a file of `workloads/tables`, or an original
+    /// transition table of the RUBiS or RUBBoS client (TAB-separated, with the extension `.txt`).
     pub transitions: PathBuf,
     /// Pause between an answer and the next interaction.
     pub think: Think,
     /// How a session begins.
     #[serde(default)]
     pub begin: Begin,
-    /// How long a session lasts at least: after that it ends as soon as it would come back to where it began.
+    /// Minimum length of a session: after it the session ends when it would return to its first interaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Lasts>,
     /// Interactions after which a session ends in any case.
@@ -58,7 +58,7 @@ pub enum Think {
         #[serde(default)]
         beyond: Beyond,
     },
-    /// The waiting time that the table gives for the interaction that comes next.
+    /// The table's waiting time for the next interaction.
     WaitingTimes {
         /// Factor on all of them.
         scale: f64,
@@ -77,8 +77,7 @@ pub enum Beyond {
     /// It is the limit, as TPC-W has it (clause 5.3.2.1).
     #[default]
     Longest,
-    /// It is nothing at all: what the clients of RUBiS and RUBBoS do, which cut off U where the pause was meant.
-    /// Differs in 4.5 of 100,000 pauses.
+    /// No pause, as in the clients of RUBiS and RUBBoS, which discard such draws. Differs in 4.5 of 100,000 pauses.
     Zero,
 }
 
@@ -86,11 +85,11 @@ pub enum Beyond {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Begin {
-    /// As soon as the one before has ended; a client's first at once.
+    /// Immediately after the end of the previous one; the first one at the start.
     #[default]
     AtOnce,
-    /// After a pause: a client's first after one drawn evenly from a range, so that clients do not march in step,
-    /// later ones after a pause for thought.
+    /// After a pause: the first one after a uniform draw from a range (clients are not in step), later ones after a think
+    /// time.
     Staggered {
         /// Least, in ms.
         from_ms: u32,
@@ -109,7 +108,7 @@ pub struct Lasts {
     pub longest_s: f64,
 }
 
-/// What a file in `workloads` may hold.
+/// Content of a file in `workloads`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AnyWorkload {
@@ -211,7 +210,7 @@ impl SessionWorkload {
 
     /// This workload with some fields replaced, checked again. `folder` is what its table's path is relative to.
     ///
-    /// Problems are placed in `document` below `field`, where the overrides stand.
+    /// Problems refer to `field` of `document`, which has the overrides.
     ///
     /// # Errors
     /// An override names no field of the workload, or makes it invalid.
@@ -237,7 +236,7 @@ impl SessionWorkload {
 }
 
 impl Sessions {
-    /// Field and message of all that is wrong, given the table.
+    /// Field and message of each problem, with the table loaded.
     pub(super) fn problems(&self, table: &super::Transitions) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut within = |field, value: f64, low: f64, high: f64| {

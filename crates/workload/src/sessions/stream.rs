@@ -11,8 +11,8 @@ use crate::stream::StreamOptions;
 
 /// The interactions of a class in order of intended time, as if each were answered after the same time.
 ///
-/// The same model and options give the same interactions. Memory is bounded by the number of clients. Where real answers
-/// set the pace, ask each [`Browser`] instead.
+/// The same model and options give the same interactions. Memory is bounded by the number of clients. With real answers
+/// use a [`Browser`] for each client instead.
 pub struct SessionStream {
     model: Arc<SessionModel>,
     options: StreamOptions,

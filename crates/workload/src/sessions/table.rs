@@ -36,8 +36,8 @@ pub enum Next {
 /// * *thresholds* (TPC-W 5.2.2): a whole number from 1 to 9999 is drawn; the first arc whose threshold is not below it is
 ///   taken;
 /// * *probabilities* (RUBiS, RUBBoS): U is drawn from [0, 1); arcs are summed up in the order of the states, then `Back`
-///   and `End`; the first is taken at which U is below the sum. Sums are not 1, by design: beyond 1 the last arcs are cut
-///   off, below 1 the client may stay where it is. Sums are 32-bit floats, as there.
+///   and `End`; the first is taken at which U is below the sum. Sums are not 1, by design: above 1 the last arcs are cut
+///   off, below 1 the client may keep its state. Sums are 32-bit floats, as in the original.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transitions {
     name: String,
@@ -146,9 +146,9 @@ impl Transitions {
         self.reached().iter().any(|from| self.targets(*from).any(|next| next == Next::End))
     }
 
-    /// What the table says about an arc: its probability.
+    /// Probability of an arc in the table.
     ///
-    /// For thresholds it is exact. For probabilities it is what the table gives, whether or not a walk in the order of the
+    /// For thresholds it is exact. For probabilities it is the value in the table, even if a walk in the order of the
     /// table cuts it off.
     pub fn probability(&self, from: u16, to: Next) -> f64 {
         match &self.arcs {
@@ -169,7 +169,7 @@ impl Transitions {
         }
     }
 
-    /// Waiting time before going to `next`, in ms, where the table gives one.
+    /// Waiting time before `next`, in ms, if the table has one.
     pub fn waiting_ms(&self, next: Next) -> Option<u32> {
         let place = match next {
             Next::State(state) => usize::from(state),
@@ -248,7 +248,7 @@ impl Transitions {
             found.map(usize::from)
         };
         let mut waiting_ms = vec![None; names.len() + 2];
-        // Of going back, and of leaving, nothing is waited for unless the table says so.
+        // `Back` and `End` have no waiting time unless the table has one.
         waiting_ms[names.len()..].fill(Some(0));
         for (name, ms) in &parts.waiting_ms {
             let place = match name.as_str() {
@@ -305,7 +305,7 @@ impl Transitions {
         if problems.is_empty() { Ok(table) } else { Err(problems) }
     }
 
-    /// What is wrong with the numbers.
+    /// A problem of the numbers.
     fn problems(&self) -> Vec<(String, String)> {
         let mut problems = Vec::new();
         let name = |state: usize| &*self.states[state];

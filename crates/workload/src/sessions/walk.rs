@@ -63,7 +63,7 @@ impl Walk {
                     self.state = state;
                     Moved::Back
                 }
-                // A state that can go back is entered from another, so that there is always a way back.
+                // A state that can go back is entered from another, so a return is always possible.
                 None => Moved::Stayed,
             },
             Some(Next::State(state)) => {
