@@ -323,5 +323,5 @@ def test_listed_hosts_are_read_or_refused():
         "a/$(x)",
         "a/",
     ):
-        with pytest.raises(AnsibleError, match=r"list them|listed twice"):
+        with pytest.raises(AnsibleError, match=r"List hosts as|listed twice"):
             hosts.listed(text)

@@ -31,7 +31,7 @@ fn one() -> u32 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// The statistic, one of [`STATISTICS`].
+    /// Name of the statistic.
     pub statistic: String,
     /// Value in the source.
     pub value: f64,
