@@ -5,9 +5,11 @@ import os
 import subprocess
 
 import pytest
+import yaml
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.vars.manager import VariableManager
+from jinja2 import Template
 from support import ROOT, load_plugin, weir
 
 names, inventory = load_plugin("callback/weir_names"), load_plugin("filter/names")
@@ -129,6 +131,23 @@ def test_a_variable_of_the_inventory_that_means_nothing_is_told(tmp_path, host, 
     manager = _manager(tmp_path, content)
     found = names.inventory_problems(manager, manager._inventory)
     assert len(found) == 1 and said in found[0], found
+
+
+@pytest.mark.parametrize(
+    ("variables", "port"),
+    [({}, "7420"), ({"weir_coordination_port": 7500}, "7500"), ({"weir_meeting_port": 7600}, "7600")],
+)
+def test_the_coordination_port_has_a_former_name(tmp_path, variables, port):
+    manager = _manager(tmp_path, {"all": {"hosts": {"storage1": variables}}})
+    assert names.inventory_problems(manager, manager._inventory) == []
+    found = manager.get_vars(host=manager._inventory.get_host("storage1"))
+    context = yaml.safe_load((ROOT / "ansible/group_vars/all.yml").read_text()) | found
+    context |= {"hostvars": {"storage1": {"weir_address": "host"}}}
+    context |= {"joint_runs_chosen": {"clients": ["storage1"]}}
+    address = yaml.safe_load((ROOT / "ansible/roles/joint_runs/vars/main.yml").read_text())[
+        "joint_runs_meet"
+    ][1]
+    assert Template(role["joint_runs_meet"][1]).render(context) == f"host:{port}"
 
 
 def test_variables_of_ones_own_are_let_through(tmp_path):
