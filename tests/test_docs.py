@@ -17,8 +17,12 @@ CHECKED_FOR_WORDS = ("*.md", "*.rs", "*.py", "*.yml", "*.sh", "*.c", "*.h")
 NOT_CHECKED_FOR_WORDS = {"tests/test_docs.py"}
 #: Old names that a page may state, because they still work or because the page says what replaces them.
 STATED = {
-    "CHANGELOG.md": {"weir attend", "own_work.yml", "verdicts.md"},
+    "CHANGELOG.md": {"weir attend", "own_work.yml", "verdicts.md", "weir_meeting_port"},
     "ansible/README.md": {"own_work.yml"},
+    "ansible/group_vars/all.yml": {"weir_meeting_port"},
+    "ansible/roles/joint_runs/vars/main.yml": {"weir_meeting_port"},
+    "crates/cli/src/state.rs": {"meeting.token"},
+    "tests/test_names.py": {"weir_meeting_port"},
 }
 
 #: Phrases of earlier versions, as regular expressions, and what to write instead. Case does not matter.
@@ -45,6 +49,16 @@ PHRASES = {
     "sees? off|saw off|look(s|ed)? round": "drain late peers; poll",
     "weir attend": "weir observe",
     "conductor": "coordinator",
+    "snooped": "captured",
+    "nobody else's": "owned by no one else",
+    "has to be (said|asked)": "is required; must be asked",
+    "what is wrong, and what to do|says what to do": "the problem and its remedy",
+    "what was seen|what is still to be": "the counts; the unread part",
+    "(told|taken) from its content": "detected from its content",
+    "foreign keys point at": "foreign keys reference",
+    "most connections at once": "maximum simultaneous connections",
+    "all that is committed": "committed transactions",
+    "has other hosts do it|have it back": "other hosts carry them out; make it reachable",
 }
 
 #: Names of earlier versions that are not words of the language, and the new ones. Case matters.
@@ -54,6 +68,9 @@ NAMES = {
     r"(door|arrive|given|apart|several|surroundings|tiers|brick)\.rs": "the file's new name",
     r"(book|plane|gallery|dealing)\.py|(stretch|own_work)\.yml": "the file's new name",
     r"\w+_verdicts\.py|verdicts\.md": "..._claims.py, validity.md",
+    r"weir_meeting_port|meeting\.token": "weir_coordination_port, coordination.token",
+    r"lab\.rs": "test_network.rs",
+    "telling_apart|solvent_ns|look_around|give_up_waiting|put_queue_back": "the function's new name",
 }
 
 LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)\)")

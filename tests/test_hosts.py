@@ -37,7 +37,7 @@ def _lacking(*programs):
 
 
 class Hosts:
-    """A test bed of its own: its name, its addresses and all of its folders are nobody else's."""
+    """A test bed of its own: its name, its addresses and all of its folders are its own."""
 
     def __init__(self, folder, count):
         self.folder, self.name, self.kind = folder, f"h{os.getpid()}", "netns"

@@ -144,9 +144,7 @@ def test_the_coordination_port_has_a_former_name(tmp_path, variables, port):
     context = yaml.safe_load((ROOT / "ansible/group_vars/all.yml").read_text()) | found
     context |= {"hostvars": {"storage1": {"weir_address": "host"}}}
     context |= {"joint_runs_chosen": {"clients": ["storage1"]}}
-    address = yaml.safe_load((ROOT / "ansible/roles/joint_runs/vars/main.yml").read_text())[
-        "joint_runs_meet"
-    ][1]
+    role = yaml.safe_load((ROOT / "ansible/roles/joint_runs/vars/main.yml").read_text())
     assert Template(role["joint_runs_meet"][1]).render(context) == f"host:{port}"
 
 

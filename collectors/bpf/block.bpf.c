@@ -9,6 +9,10 @@
  * Mode `lean`: one program without a table, which reads the kernel's own times of the request at completion.
  *
  * Only tp_btf programs: no kprobe, no fentry, no kernel headers.
+ *
+ * This file has the programs and their data. table.bpf.h has the functions of the table, event.bpf.h those that write an
+ * event to the ring buffer, names.bpf.h those that send names of tasks. block.h has the types
+ * that the loader shares, kernel.h the kernel's types.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* The event of a block request, written to the ring buffer that user space reads. Part of block.bpf.c. */
+/*
+ * Output of block.bpf.c: writes one event of a completed request to the ring buffer that user space reads.
+ *
+ * Only block.bpf.c includes this file, after its ring buffer `events`. The layout of an event is in block.h; programs and
+ * their data are in block.bpf.c.
+ */
 
 static __always_inline void emit(struct slot *slot, __u64 completed_ns, __u8 status, __u64 kind, __u64 *ring_full)
 {

@@ -7,14 +7,14 @@
 //! Hosts share kernel, files and processes: only their networks are separate.
 
 mod counters;
-mod lab;
 mod namespace;
 mod spec;
 mod state;
+mod test_network;
 
 pub use counters::{Counters, counters};
-pub use lab::{down, status, up};
 pub use namespace::{FOLDER as NAMESPACE_FOLDER, within};
 pub use spec::{Spec, Subnet};
 pub use state::{Host, Network};
+pub use test_network::{down, status, up};
 pub use weir_host::Error;

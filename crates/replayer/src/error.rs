@@ -65,7 +65,7 @@ pub enum Error {
         request: u64,
         /// Its class.
         class: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         reason: String,
     },
     /// An option outside its range.

@@ -46,7 +46,7 @@ struct Nearest<'a> {
 }
 
 impl Nearest<'_> {
-    fn look_at(&mut self, (key, request): (&Key, &Request)) {
+    fn consider(&mut self, (key, request): (&Key, &Request)) {
         let waited_ns = i128::from(self.now_ns.saturating_sub(request.arrived_ns));
         let effort = i128::from(self.model.positioning_ns(self.now_ns, request)) * MILLION
             - waited_ns * self.age_millionths;
@@ -63,13 +63,13 @@ impl Nearest<'_> {
 }
 
 impl Satf {
-    fn look_around(&self, nearest: &mut Nearest) {
+    fn search(&self, nearest: &mut Nearest) {
         let (model, waiting) = (nearest.model, &self.waiting);
         if self.age_millionths > 0 {
             // The farthest may have waited longest.
-            return waiting.iter().for_each(|one| nearest.look_at(one));
+            return waiting.iter().for_each(|one| nearest.consider(one));
         }
-        model.held(&mut |range| waiting.within(range).for_each(|one| nearest.look_at(one)));
+        model.held(&mut |range| waiting.within(range).for_each(|one| nearest.consider(one)));
         let head_bytes = model.head_bytes();
         let mut up = waiting.behind(head_bytes).peekable();
         let mut down = waiting.within(0..head_bytes).rev().peekable();
@@ -80,7 +80,7 @@ impl Satf {
         while !nearest.is_before(up_ns.min(down_ns)) {
             let next = if up_ns <= down_ns { up.next() } else { down.next() };
             let Some(one) = next else { return };
-            nearest.look_at(one);
+            nearest.consider(one);
             match up_ns <= down_ns {
                 true => up_ns = least_ns(up.peek()),
                 false => down_ns = least_ns(down.peek()),
@@ -96,7 +96,7 @@ impl Policy for Satf {
 
     fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision {
         let mut nearest = Nearest { age_millionths: self.age_millionths, now_ns, model, found: None };
-        self.look_around(&mut nearest);
+        self.search(&mut nearest);
         let found = nearest.found.and_then(|(_, key)| self.waiting.remove(key));
         found.map_or(Decision::Idle, Decision::Serve)
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use weir_host::thread::{Scheduling, request_fifo, sleep_precisely};
 
-use crate::clock::{Bell, now_ns};
+use crate::clock::{Wakeup, now_ns};
 use crate::engine::pacing::Margin;
 
 /// Real-time priority of the timing thread; threads that receive requests have one less.
@@ -16,7 +16,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Alarm {
     deadline_ns: AtomicU64,
-    bell: Bell,
+    wakeup: Wakeup,
     stopping: AtomicBool,
     realtime: AtomicBool,
 }
@@ -25,7 +25,7 @@ impl Alarm {
     pub fn new() -> Self {
         Alarm {
             deadline_ns: AtomicU64::new(NEVER),
-            bell: Bell::default(),
+            wakeup: Wakeup::default(),
             stopping: AtomicBool::new(false),
             realtime: AtomicBool::new(false),
         }
@@ -43,8 +43,8 @@ impl Alarm {
     }
 
     /// Wakes the thread. Not needed for a later instant.
-    pub fn ring(&self) {
-        self.bell.ring();
+    pub fn wake(&self) {
+        self.wakeup.wake();
     }
 
     /// Whether the thread has real-time priority.
@@ -55,7 +55,7 @@ impl Alarm {
     /// Ends the thread.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        self.bell.ring();
+        self.wakeup.wake();
     }
 
     /// Calls `act` at each instant, until [`stop`](Self::stop). It sleeps until shortly before, then spins. `act` sets the next
@@ -65,18 +65,18 @@ impl Alarm {
         self.realtime.store(request_fifo(TIMING_PRIORITY) == Scheduling::Fifo, Ordering::Relaxed);
         let mut margin = Margin::new();
         loop {
-            let rings = self.bell.rings();
+            let wakes = self.wakeup.wakes();
             if self.stopping.load(Ordering::Acquire) {
                 return;
             }
             let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
             if deadline_ns == NEVER {
-                self.bell.sleep(rings, None);
+                self.wakeup.sleep(wakes, None);
                 continue;
             }
             let wake_ns = deadline_ns.saturating_sub(margin.ns());
             if now_ns() < wake_ns {
-                if !self.bell.sleep(rings, Some(wake_ns)) {
+                if !self.wakeup.sleep(wakes, Some(wake_ns)) {
                     continue;
                 }
                 margin.observe(now_ns().saturating_sub(wake_ns));

@@ -107,7 +107,7 @@ impl Engines {
             Engines::Unscheduled(engine) => engine.discard(0, engine.size_bytes()),
             Engines::Scheduled { engines, .. } => engines.iter().try_for_each(|engine| {
                 let (sender, receiver) = mpsc::channel();
-                let reply = move |outcome: Result<scheduled::Lent, i32>| {
+                let reply = move |outcome: Result<scheduled::BorrowedPayload, i32>| {
                     let _ = sender.send(outcome.map(|_| ()));
                 };
                 engine.discard(0, engine.size_bytes(), scheduled::Reply::new(reply));

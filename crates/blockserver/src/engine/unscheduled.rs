@@ -168,7 +168,7 @@ impl Engine {
         let earlier = self.alarm.set(deadline_ns);
         drop(guard);
         if earlier {
-            self.alarm.ring();
+            self.alarm.wake();
         }
     }
 

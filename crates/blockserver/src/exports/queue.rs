@@ -126,7 +126,7 @@ impl QueueSettings {
     ///
     /// # Errors
     /// The kernel refuses a value.
-    pub(crate) fn put_back_detached(&self) -> io::Result<bool> {
+    pub(crate) fn restore_detached(&self) -> io::Result<bool> {
         let folder = folder(&self.disk);
         // The folder `loop` exists while a file is attached.
         if !folder.exists() || folder.join("loop").exists() {
@@ -170,6 +170,6 @@ mod tests {
             others: Vec::new(),
         };
         assert!(!gone.is_there());
-        assert!(!gone.put_back_detached().unwrap());
+        assert!(!gone.restore_detached().unwrap());
     }
 }

@@ -103,7 +103,7 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
     };
     if let (true, Some(mark)) = (state.spec.has_export(ExportKind::Ublk), state.mark()) {
         // All devices with the mark, recorded or not: the server may have died before it recorded one.
-        let (gone, open) = ublk::take_away(mark).map_err(Error::system("take ublk devices away"))?;
+        let (gone, open) = ublk::remove_marked(mark).map_err(Error::system("take ublk devices away"))?;
         report.done.extend(gone.into_iter().map(|device| format!("removed {device}")));
         report.left.extend(open.into_iter().map(still_open));
     }
@@ -113,7 +113,7 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
         }
     }
     if report.left.is_empty() {
-        match state.put_queue_back() {
+        match state.restore_queue() {
             Ok(true) => report.done.push("restored the settings of its queue".to_owned()),
             Ok(false) => {}
             Err(error) => report.left.push(format!("its queue keeps its settings: {error}")),

@@ -62,7 +62,7 @@ impl State {
     ///
     /// # Errors
     /// The kernel refuses a value.
-    pub(crate) fn put_queue_back(&self) -> io::Result<bool> {
-        self.queue.as_ref().map_or(Ok(false), QueueSettings::put_back_detached)
+    pub(crate) fn restore_queue(&self) -> io::Result<bool> {
+        self.queue.as_ref().map_or(Ok(false), QueueSettings::restore_detached)
     }
 }

@@ -285,7 +285,7 @@ fn finish(state: &State, state_file: &Path) -> Result<(), Error> {
         );
         return Ok(());
     }
-    if let Err(error) = state.put_queue_back() {
+    if let Err(error) = state.restore_queue() {
         eprintln!("note: {error}");
     }
     let _ = fs::remove_dir(&state.mountpoint);

@@ -52,7 +52,7 @@ impl BlockTrace {
         fs::write(&path, value).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
     }
 
-    /// Ends the recording and returns what was seen, in order of time.
+    /// Ends the recording and returns the recorded requests, in order of time.
     pub fn stop(self) -> io::Result<Vec<BlockEvent>> {
         self.write("tracing_on", "0")?;
         for cpu in fs::read_dir(self.instance.join("per_cpu"))? {

@@ -24,7 +24,7 @@ fn process_name(service: &RunService) -> String {
 /// Checks that every daemon of a run is known and installed, and supports the study's options.
 ///
 /// # Errors
-/// A daemon fails a check; the text says what to do.
+/// A daemon fails a check; the text has the remedy.
 pub(crate) fn check(run: &Run) -> Result<(), Error> {
     for wanted in run.services.iter().filter(|wanted| wanted.site.is_none()) {
         let service = load(wanted)?;

@@ -130,5 +130,5 @@ fn new_head(
     let policy =
         weir_scheduler::build(&asker.scheduler.name, classes, &settings).map_err(|error| refused(&error))?;
     let real_time = classes.iter().map(|class| class.kind == TrafficKind::RealTime).collect();
-    Ok(Head::new(model, policy, run.settings.queue_depth as usize).telling_apart(real_time))
+    Ok(Head::new(model, policy, run.settings.queue_depth as usize).with_real_time(real_time))
 }

@@ -121,7 +121,7 @@ impl Bucket {
     }
 
     /// Time at which it leaves debt.
-    pub(super) fn solvent_ns(&self) -> u64 {
+    pub(super) fn debt_end_ns(&self) -> u64 {
         self.reaches_ns(0)
     }
 
@@ -193,7 +193,7 @@ mod tests {
         bucket.fill(500_000_000);
         bucket.take(20);
         assert_eq!(bucket.tokens(), -15);
-        assert_eq!(bucket.solvent_ns(), 2_000_000_000);
+        assert_eq!(bucket.debt_end_ns(), 2_000_000_000);
         assert_eq!(bucket.ready_ns(20), 2_500_000_000);
     }
 

@@ -223,7 +223,7 @@ impl Gate {
             if id == Tree::ROOT || self.tree.children(id).len() > 1 {
                 break;
             }
-            at_ns = at_ns.max(self.tree.solvent_ns(id));
+            at_ns = at_ns.max(self.tree.debt_end_ns(id));
         }
         at_ns
     }

@@ -225,8 +225,8 @@ impl Tree {
     }
 
     /// Time at which a node's bucket leaves debt.
-    pub fn solvent_ns(&self, id: NodeId) -> u64 {
-        self.node(id).map_or(self.now_ns, |node| node.bucket.solvent_ns())
+    pub fn debt_end_ns(&self, id: NodeId) -> u64 {
+        self.node(id).map_or(self.now_ns, |node| node.bucket.debt_end_ns())
     }
 
     /// Takes tokens from a node and all above it.

@@ -69,7 +69,7 @@ impl<M: Machine> Head<M> {
 
     /// Distinguishes requests of real-time classes in the report.
     #[must_use]
-    pub fn telling_apart(mut self, real_time: Vec<bool>) -> Self {
+    pub fn with_real_time(mut self, real_time: Vec<bool>) -> Self {
         self.real_time = real_time;
         self
     }

@@ -49,7 +49,7 @@ impl Default for Reuse {
             accesses: 0,
             untracked: 0,
         };
-        reuse.lengthen(SHORTEST);
+        reuse.grow(SHORTEST);
         reuse
     }
 }
@@ -132,13 +132,13 @@ impl Reuse {
             while bits != 0 {
                 let place = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                // Never beyond what is still to be read.
+                // Never beyond the unread part.
                 self.slots[marked] = self.slots[place];
                 self.marks[self.slots[place] as usize] = marked as u64;
                 marked += 1;
             }
         }
-        self.lengthen((marked * 2).max(SHORTEST));
+        self.grow((marked * 2).max(SHORTEST));
         self.next = marked;
         self.bits.fill(0);
         self.bits[..marked / 64].fill(u64::MAX);
@@ -157,7 +157,7 @@ impl Reuse {
         }
     }
 
-    fn lengthen(&mut self, places: usize) {
+    fn grow(&mut self, places: usize) {
         let groups = places.div_ceil(GROUP_BITS);
         self.slots.resize(groups * GROUP_BITS, 0);
         self.bits.resize(groups * WORDS, 0);

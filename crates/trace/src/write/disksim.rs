@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::partial::Partial;
-use super::{Losses, Writer, Written, unsaid};
+use super::{Losses, Writer, Written, count_losses};
 use crate::{Devices, Error, TraceOp, TraceRequest};
 
 const BLOCK_BYTES: u64 = 512;
@@ -36,7 +36,7 @@ impl Writer for Disksim {
             self.losses.add("requests of 0 bytes left out");
             return Ok(());
         }
-        unsaid(&mut self.losses, request, false);
+        count_losses(&mut self.losses, request, false);
         self.losses.add_if(request.pid.is_some(), "process left out");
         self.losses.add_if(request.object.is_some(), "object left out");
         let block = request.offset_bytes / BLOCK_BYTES;

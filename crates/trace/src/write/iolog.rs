@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::partial::Partial;
-use super::{Losses, Writer, Written, unsaid};
+use super::{Losses, Writer, Written, count_losses};
 use crate::{Devices, Error, TraceOp, TraceRequest};
 
 pub(super) struct Iolog {
@@ -77,7 +77,7 @@ impl Writer for Iolog {
             self.losses.add("requests of 4 GiB or more left out");
             return Ok(());
         };
-        unsaid(&mut self.losses, request, false);
+        count_losses(&mut self.losses, request, false);
         self.losses.add_if(request.pid.is_some(), "process left out");
         self.losses.add_if(request.object.is_some(), "object left out");
         self.losses.add_if(request.arrival_ns % 1000 != 0, "times cut to whole us");

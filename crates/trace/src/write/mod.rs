@@ -118,7 +118,7 @@ impl Losses {
 }
 
 /// Recorded properties that no request of the format can hold.
-fn unsaid(losses: &mut Losses, request: &TraceRequest, service: bool) {
+fn count_losses(losses: &mut Losses, request: &TraceRequest, service: bool) {
     if !service {
         losses
             .add_if(request.queueing_ns.is_some() || request.response_ns.is_some(), "service times left out");

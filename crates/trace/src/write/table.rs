@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use weir_records::{Op, Request, TableWriter};
 
-use super::{Losses, Writer, Written, unsaid};
+use super::{Losses, Writer, Written, count_losses};
 use crate::{Devices, Error, TraceOp, TraceRequest};
 
 /// Sectors of direct transfers.
@@ -99,7 +99,7 @@ impl Writer for TableFile {
         let device = self.device(request.device, devices);
         let at = |after: Option<i64>| after.and_then(|after| request.arrival_ns.checked_add(after));
         let completed_ns = at(request.response_ns);
-        unsaid(&mut self.losses, request, true);
+        count_losses(&mut self.losses, request, true);
         self.losses.add_if(request.pid.is_some(), "process left out");
         let aligned = request.offset_bytes.is_multiple_of(SECTOR_BYTES)
             && request.size_bytes.is_multiple_of(SECTOR_BYTES);

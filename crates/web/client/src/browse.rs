@@ -12,7 +12,7 @@ use crate::class::{Class, Load, Options};
 use crate::order::Order;
 use crate::outcome::Outcome;
 use crate::report::{Quantiles, Report, Tally, histogram, measured_s};
-use crate::worker::{Crew, Handed, Target, Worker};
+use crate::worker::{RowBatch, Target, ThreadWork, Worker};
 
 /// Time for the threads to start before the first request.
 const LEAD_NS: i64 = 20_000_000;
@@ -86,8 +86,8 @@ fn run(
 }
 
 /// Distributes clients and sources over the threads.
-fn share_out(classes: Vec<Class>, threads: usize) -> Result<(Vec<Target>, Vec<Crew>), Error> {
-    let mut crews: Vec<Crew> = (0..threads).map(|_| Crew::default()).collect();
+fn share_out(classes: Vec<Class>, threads: usize) -> Result<(Vec<Target>, Vec<ThreadWork>), Error> {
+    let mut crews: Vec<ThreadWork> = (0..threads).map(|_| ThreadWork::default()).collect();
     let mut targets = Vec::new();
     let mut next = 0;
     for (index, class) in (0..).zip(classes) {
@@ -118,11 +118,11 @@ fn share_out(classes: Vec<Class>, threads: usize) -> Result<(Vec<Target>, Vec<Cr
 
 /// Body of a sending thread.
 fn send(
-    crew: (usize, Crew),
+    crew: (usize, ThreadWork),
     targets: &[Target],
     options: &Options,
     epoch_ns: i64,
-    to: SyncSender<Handed>,
+    to: SyncSender<RowBatch>,
 ) -> Result<Done, Error> {
     host_thread::sleep_precisely();
     let scheduling = options.fifo_priority.map_or(Scheduling::Other, host_thread::request_fifo);
@@ -146,7 +146,7 @@ fn send(
     ran
 }
 
-fn receive(from: &Receiver<Handed>, threads: usize, on_outcome: &mut dyn FnMut(&Outcome)) {
+fn receive(from: &Receiver<RowBatch>, threads: usize, on_outcome: &mut dyn FnMut(&Outcome)) {
     let mut order = Order::new(threads);
     while let Ok(handed) = from.recv() {
         order.add(handed, &mut *on_outcome);

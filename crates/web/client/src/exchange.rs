@@ -285,7 +285,7 @@ impl Worker<'_> {
     }
 
     /// Ends the request that has waited longest for a connection of a pool.
-    pub(crate) fn give_up_waiting(&mut self, pool: usize, error: i32) {
+    pub(crate) fn fail_longest_waiting(&mut self, pool: usize, error: i32) {
         let pool = &mut self.pools[pool];
         if let Some(ask) = pool.waiting.pop_front() {
             let class = pool.class;

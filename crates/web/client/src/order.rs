@@ -1,7 +1,7 @@
 //! Merge of rows from several threads in order of intended time.
 
 use crate::outcome::Outcome;
-use crate::worker::Handed;
+use crate::worker::RowBatch;
 
 /// Rows that wait for rows with earlier intended times.
 pub(crate) struct Order {
@@ -24,7 +24,7 @@ impl Order {
     }
 
     /// Takes rows and returns those that no later row can precede.
-    pub fn add(&mut self, handed: Handed, give: impl FnMut(&Outcome)) {
+    pub fn add(&mut self, handed: RowBatch, give: impl FnMut(&Outcome)) {
         self.settled_ns[handed.thread] = handed.settled_ns;
         self.waiting.extend(handed.rows);
         let settled_ns = self.settled_ns.iter().copied().min().unwrap_or(i64::MAX);
@@ -84,7 +84,8 @@ mod tests {
         let mut given = Vec::new();
         let mut add = |thread, times: &[i64], settled_ns| {
             let rows = times.iter().map(|time| row(*time)).collect();
-            order.add(Handed { thread, rows, settled_ns }, |row| given.push((row.request, row.intended_ns)));
+            order
+                .add(RowBatch { thread, rows, settled_ns }, |row| given.push((row.request, row.intended_ns)));
             given.len()
         };
         assert_eq!(add(0, &[5, 3, 9], 6), 0, "nothing is known of the other thread");

@@ -44,12 +44,12 @@ pub(crate) struct Slot {
     pub out: Vec<u8>,
     pub out_at: usize,
     pub submitted_ns: Option<i64>,
-    pub verdict: Verdict,
+    pub verdict: BodyState,
 }
 
 /// State of the body so far.
 #[derive(Default)]
-pub(crate) struct Verdict {
+pub(crate) struct BodyState {
     /// Bytes of the body so far.
     pub bytes: u64,
     /// All bytes so far are those of the document.
@@ -59,7 +59,7 @@ pub(crate) struct Verdict {
     too_large: bool,
 }
 
-impl Verdict {
+impl BodyState {
     fn clear(&mut self) {
         self.bytes = 0;
         self.same = true;
@@ -86,7 +86,7 @@ impl Slot {
             out: Vec::new(),
             out_at: 0,
             submitted_ns: None,
-            verdict: Verdict::default(),
+            verdict: BodyState::default(),
         }
     }
 

@@ -114,7 +114,7 @@ pub fn lay_out(
     fs::create_dir_all(folder).map_err(failed("cannot make the folder", folder))?;
     let laid_out = has_room(documents, folder).and_then(|()| write(documents, folder, &mut progress));
     if let Err(error) = laid_out {
-        take_away(documents, folder, made);
+        remove_documents(documents, folder, made);
         return Err(error);
     }
     wanted.write(folder).map(|()| LaidOut::Written)
@@ -185,7 +185,7 @@ fn write(documents: &Documents, folder: &Path, progress: &mut impl FnMut(u64)) -
 }
 
 /// Removes the written files. If a file cannot be removed, the marker remains and states that the tree is incomplete.
-fn take_away(documents: &Documents, folder: &Path, made: bool) {
+fn remove_documents(documents: &Documents, folder: &Path, made: bool) {
     let mut folders = BTreeSet::new();
     let mut removed = true;
     for number in 0..documents.sizes_bytes().len() as u32 {

@@ -38,13 +38,13 @@ pub(crate) struct Target {
 
 /// Clients and sources of one thread: the class and the number within it, or the class and its limit of connections.
 #[derive(Default)]
-pub(crate) struct Crew {
+pub(crate) struct ThreadWork {
     pub clients: Vec<(u32, u32, Box<dyn Client>)>,
     pub sources: Vec<(u32, usize, Box<dyn Source>)>,
 }
 
 /// Rows of a thread. Its later rows were due at or after `settled_ns`.
-pub(crate) struct Handed {
+pub(crate) struct RowBatch {
     pub thread: usize,
     pub rows: Vec<Outcome>,
     pub settled_ns: i64,
@@ -89,16 +89,16 @@ pub(crate) struct Worker<'a> {
     pub stopped_until_ns: Option<i64>,
     pub writer_waits: u64,
     thread: usize,
-    to: SyncSender<Handed>,
+    to: SyncSender<RowBatch>,
 }
 
 impl<'a> Worker<'a> {
     pub fn new(
-        (thread, crew): (usize, Crew),
+        (thread, crew): (usize, ThreadWork),
         targets: &'a [Target],
         options: &'a Options,
         epoch_ns: i64,
-        to: SyncSender<Handed>,
+        to: SyncSender<RowBatch>,
     ) -> Result<Self, Error> {
         let ns = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let pool = |(class, limit, source): (u32, usize, Box<dyn Source>)| Pool {
@@ -172,7 +172,7 @@ impl<'a> Worker<'a> {
             }
         }
         let end_ns = self.now_ns();
-        self.hand_over(i64::MAX);
+        self.send_rows(i64::MAX);
         Ok(end_ns)
     }
 
@@ -190,7 +190,7 @@ impl<'a> Worker<'a> {
         self.turn.saturating_record(u64::try_from(took).unwrap_or(0));
         if self.rows.len() >= BATCH_ROWS {
             let settled = self.settled_ns();
-            self.hand_over(settled);
+            self.send_rows(settled);
         }
     }
 
@@ -256,9 +256,9 @@ impl<'a> Worker<'a> {
     }
 
     /// Hands rows to the writer. Waits, and counts that, if the writer is behind.
-    fn hand_over(&mut self, settled_ns: i64) {
+    fn send_rows(&mut self, settled_ns: i64) {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH_ROWS));
-        let handed = Handed { thread: self.thread, rows, settled_ns };
+        let handed = RowBatch { thread: self.thread, rows, settled_ns };
         if let Err(TrySendError::Full(handed)) = self.to.try_send(handed) {
             self.writer_waits += 1;
             // Fails only if the calling thread is gone.
@@ -285,11 +285,11 @@ impl<'a> Worker<'a> {
         for index in 0..self.pools.len() {
             let stopped = self.stopped_until_ns.is_some();
             while self.pools[index].waiting.front().is_some_and(|ask| stopped || ask.at_ns <= oldest_ns) {
-                self.give_up_waiting(index, if stopped { libc::ECANCELED } else { libc::ETIMEDOUT });
+                self.fail_longest_waiting(index, if stopped { libc::ECANCELED } else { libc::ETIMEDOUT });
             }
         }
         let settled = self.settled_ns();
-        self.hand_over(settled);
+        self.send_rows(settled);
     }
 }
 

@@ -35,7 +35,7 @@ struct Mark {
 
 /// Attributes of a process.
 #[derive(Clone, Debug)]
-struct Known {
+struct ProcessAttributes {
     until_ns: u64,
     /// Its control groups, one of each hierarchy.
     cgroups: Vec<String>,
@@ -48,7 +48,7 @@ pub(crate) struct Attribution {
     marks: Vec<Mark>,
     rest: u16,
     asks_about_callers: bool,
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, ProcessAttributes>,
 }
 
 impl Attribution {
@@ -105,7 +105,7 @@ impl Mark {
     }
 }
 
-impl Known {
+impl ProcessAttributes {
     fn is_in(&self, path: &str) -> bool {
         let below = |group: &String| {
             group.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -114,7 +114,7 @@ impl Known {
     }
 }
 
-fn look_up(known: &mut HashMap<u32, Known>, now_ns: u64, pid: u32) -> &Known {
+fn look_up(known: &mut HashMap<u32, ProcessAttributes>, now_ns: u64, pid: u32) -> &ProcessAttributes {
     if known.len() >= MOST_KNOWN {
         known.retain(|_, known| known.until_ns > now_ns);
         if known.len() >= MOST_KNOWN {
@@ -129,14 +129,14 @@ fn look_up(known: &mut HashMap<u32, Known>, now_ns: u64, pid: u32) -> &Known {
 }
 
 /// Reads a process's attributes from the kernel; an ended process has no group.
-fn ask(pid: u32, now_ns: u64) -> Known {
+fn ask(pid: u32, now_ns: u64) -> ProcessAttributes {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     // `hierarchy:controllers:path`, a line for each hierarchy.
     let cgroups = text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).map(str::to_owned).collect();
     // SAFETY: takes numbers only.
     let value = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, pid as libc::c_int) };
     let ioprio = IoPriorityClass::of_value(value as u16);
-    Known { until_ns: now_ns.saturating_add(KNOWN_FOR_NS), cgroups, ioprio }
+    ProcessAttributes { until_ns: now_ns.saturating_add(KNOWN_FOR_NS), cgroups, ioprio }
 }
 
 #[cfg(test)]
@@ -184,7 +184,11 @@ mod tests {
     fn a_process_is_told_by_its_groups_and_its_priority() {
         let own = ask(std::process::id(), 5);
         assert!(own.until_ns == 5 + KNOWN_FOR_NS && own.ioprio == IoPriorityClass::BestEffort, "{own:?}");
-        let known = Known { until_ns: 0, cgroups: vec!["/weir/video".into()], ioprio: IoPriorityClass::Idle };
+        let known = ProcessAttributes {
+            until_ns: 0,
+            cgroups: vec!["/weir/video".into()],
+            ioprio: IoPriorityClass::Idle,
+        };
         assert!(known.is_in("/weir") && known.is_in("/weir/video") && !known.is_in("/weir/vid"));
         let mut attribution =
             classes(&[ClassSpec { ioprio: Some(IoPriorityClass::BestEffort), ..ClassSpec::named("be") }]);

@@ -75,13 +75,13 @@ pub(crate) enum Payload<B> {
 }
 
 /// Borrowed, for a reply.
-pub(crate) type Lent<'a> = Payload<&'a Arc<Backing>>;
+pub(crate) type BorrowedPayload<'a> = Payload<&'a Arc<Backing>>;
 /// Data of a reply that is sent later.
-pub(crate) type Kept = Payload<Arc<Backing>>;
+pub(crate) type OwnedPayload = Payload<Arc<Backing>>;
 
-impl Lent<'_> {
+impl BorrowedPayload<'_> {
     /// Keeps the data for later.
-    pub fn keep(self) -> Kept {
+    pub fn keep(self) -> OwnedPayload {
         match self {
             Payload::Nothing => Payload::Nothing,
             Payload::Memory { backing, offset, length } => {
@@ -107,24 +107,24 @@ impl<B: AsRef<Backing>> Payload<B> {
 }
 
 /// Function called with the data of a reply, or an errno.
-pub(crate) type Tell = dyn FnOnce(Result<Lent, i32>) + Send;
+pub(crate) type ReplyFn = dyn FnOnce(Result<BorrowedPayload, i32>) + Send;
 
 /// Receiver of a reply, called once.
 pub(crate) enum Reply {
     /// The kernel, for a read of the FUSE file: the most frequent case, without a memory allocation.
     Read(ReplyData),
     /// Any other receiver.
-    Call(Box<Tell>),
+    Call(Box<ReplyFn>),
 }
 
 impl Reply {
     /// Calls `tell`.
-    pub fn new(tell: impl FnOnce(Result<Lent, i32>) + Send + 'static) -> Self {
+    pub fn new(tell: impl FnOnce(Result<BorrowedPayload, i32>) + Send + 'static) -> Self {
         Reply::Call(Box::new(tell))
     }
 
     /// Tells it.
-    pub fn send(self, outcome: Result<Lent, i32>) {
+    pub fn send(self, outcome: Result<BorrowedPayload, i32>) {
         match (self, outcome) {
             (Reply::Read(reply), Ok(payload)) => reply.data(payload.bytes()),
             (Reply::Read(reply), Err(errno)) => reply.error(Errno::from_i32(errno)),

@@ -93,7 +93,7 @@ impl ClassesFile {
     /// Reads and checks a file of classes for a device of `size_mib` (`None`: each class has its own).
     ///
     /// # Errors
-    /// The file cannot be read, or what of it is wrong, with its line.
+    /// The file cannot be read, or is invalid: the problem with its line.
     pub fn load(path: &Path, size_mib: Option<u64>) -> Result<Self, Problems> {
         let document = Document::read(path)?;
         let file: ClassesFile = document.parse_all()?;

@@ -25,7 +25,7 @@ const SUBMISSIONS: u32 = 256;
 
 /// Kind of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum CompletionKind {
     /// One head's part of a request: the head, and the slot of the dispatcher.
     Part { head: usize, slot: u64 },
     /// A part of a flush or a discard: its index among waiting ones.
@@ -34,7 +34,7 @@ pub(crate) enum What {
 
 /// One head's part of a request.
 pub(crate) struct Part {
-    pub(crate) what: What,
+    pub(crate) what: CompletionKind,
     pub(crate) op: Op,
     /// Whether a write is on the medium when it completes.
     pub(crate) is_fua: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Part {
 
 /// Outstanding I/O. The kernel may read the vectors until it completes.
 struct Flight {
-    what: What,
+    what: CompletionKind,
     wanted_bytes: u32,
     _vectors: Vec<libc::iovec>,
 }
@@ -75,7 +75,7 @@ impl Flights {
     }
 
     /// Takes a completed I/O: its kind, and its errno if it failed.
-    pub fn take(&mut self, number: u64, result: i32) -> Option<(What, Option<i32>)> {
+    pub fn take(&mut self, number: u64, result: i32) -> Option<(CompletionKind, Option<i32>)> {
         let place = usize::try_from(number).ok()?;
         let flight = self.list.get_mut(place)?.take()?;
         self.unused.push(place);
@@ -206,7 +206,7 @@ impl Direct {
     }
 
     /// Makes the completed writes of a head durable. The lock is held.
-    pub fn flush(&self, flights: &mut Flights, what: What, head: usize) {
+    pub fn flush(&self, flights: &mut Flights, what: CompletionKind, head: usize) {
         let fd = Fd(self.files[head].as_raw_fd());
         let entry = opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build();
         let number = flights.put(Flight { what, wanted_bytes: 0, _vectors: Vec::new() });
@@ -214,7 +214,7 @@ impl Direct {
     }
 
     /// Makes bytes of a head zero. The lock is held.
-    pub fn discard(&self, flights: &mut Flights, what: What, head: usize, at: (u64, u64)) {
+    pub fn discard(&self, flights: &mut Flights, what: CompletionKind, head: usize, at: (u64, u64)) {
         let fd = Fd(self.files[head].as_raw_fd());
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let entry = opcode::Fallocate::new(fd, at.1).offset(at.0).mode(mode).build();

@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, mpsc};
 
 use super::buffer::{Payload, Reply};
-use super::direct::{Direct, What};
+use super::direct::{CompletionKind, Direct};
 use super::engine::{Engine, Media, errno};
 use crate::engine::backing::Backing;
 
@@ -18,7 +18,7 @@ impl Engine {
                 let heads = inner.heads().len();
                 let place = inner.join(reply, heads);
                 for head in 0..heads {
-                    direct.flush(&mut inner.flights, What::Join { place }, head);
+                    direct.flush(&mut inner.flights, CompletionKind::Join { place }, head);
                 }
             }
         }
@@ -69,7 +69,7 @@ impl Engine {
         }
         let place = inner.join(reply, ranges.len());
         for (head, at, length) in ranges {
-            direct.discard(&mut inner.flights, What::Join { place }, head, (at, length));
+            direct.discard(&mut inner.flights, CompletionKind::Join { place }, head, (at, length));
         }
     }
 

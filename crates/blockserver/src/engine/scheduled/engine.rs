@@ -16,7 +16,7 @@ use super::attribution::{Attribution, Caller};
 use super::buffer::{Buffer, Payload, Reply, Written};
 use super::classes::{ClassSpec, completed};
 use super::direct::{Direct, Flights};
-use super::inner::{Answers, Asked, Data, Inner, Pending};
+use super::inner::{Answers, Data, Inner, Pending, ServerRequest};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
 use super::tally::Tally;
@@ -146,7 +146,7 @@ impl Engine {
                 }
             },
         });
-        let asked = Asked { op: Op::Read, is_fua: false, offset_bytes, size_bytes, arrived_ns };
+        let asked = ServerRequest { op: Op::Read, is_fua: false, offset_bytes, size_bytes, arrived_ns };
         self.submit(data, asked, caller, reply);
     }
 
@@ -158,7 +158,7 @@ impl Engine {
             Media::Direct(_) => data.into_buffer().map(Data::Buffer),
             Media::Modelled(backing) => backing.write(offset_bytes, data.bytes()).map(|()| Data::None),
         });
-        let asked = Asked { op: Op::Write, is_fua, offset_bytes, size_bytes, arrived_ns };
+        let asked = ServerRequest { op: Op::Write, is_fua, offset_bytes, size_bytes, arrived_ns };
         self.submit(data, asked, caller, reply);
     }
 
@@ -177,7 +177,7 @@ impl Engine {
         Ok(())
     }
 
-    fn submit(&self, data: io::Result<Data>, mut asked: Asked, caller: &Caller, reply: Reply) {
+    fn submit(&self, data: io::Result<Data>, mut asked: ServerRequest, caller: &Caller, reply: Reply) {
         let data = match data {
             Ok(data) => data,
             Err(error) => {
@@ -204,9 +204,9 @@ impl Engine {
             self.counters.error();
             return reply.send(Err(libc::EIO));
         }
-        let rings = self.follow(inner, now_ns, &mut answers);
+        let wakes = self.follow(inner, now_ns, &mut answers);
         drop(guard);
-        self.send_all(&mut answers, rings);
+        self.send_all(&mut answers, wakes);
     }
 
     /// Carries out everything due by now, with the clock read under the lock. Returns whether the timing thread must be woken.
@@ -246,16 +246,16 @@ impl Engine {
             let inner = &mut *guard;
             let now_ns = self.now_ns();
             inner.finish(now_ns, &completed, &mut answers);
-            let rings = self.follow(inner, now_ns, &mut answers);
+            let wakes = self.follow(inner, now_ns, &mut answers);
             drop(guard);
             completed.clear();
-            self.send_all(&mut answers, rings);
+            self.send_all(&mut answers, wakes);
         }
     }
 
-    pub(super) fn send_all(&self, answers: &mut Answers, rings: bool) {
-        if rings {
-            self.alarm.ring();
+    pub(super) fn send_all(&self, answers: &mut Answers, wakes: bool) {
+        if wakes {
+            self.alarm.wake();
         }
         if answers.len() > 1 {
             return answers.drain(..).for_each(|answer| self.send(answer));
@@ -267,8 +267,13 @@ impl Engine {
 
     /// Replies to a completed request.
     pub(super) fn send(&self, request: Pending) {
-        let Pending { reply, data, asked: Asked { op, is_fua, offset_bytes, size_bytes, .. }, error, .. } =
-            request;
+        let Pending {
+            reply,
+            data,
+            asked: ServerRequest { op, is_fua, offset_bytes, size_bytes, .. },
+            error,
+            ..
+        } = request;
         if let Some(errno) = error {
             self.counters.error();
             return reply.send(Err(errno));
@@ -310,7 +315,7 @@ pub(super) fn dispatcher(
     let machines = (setup.machines)(seed);
     let policies = policy.build(classes, machines.len()).map_err(|error| error.to_string())?;
     let heads = machines.into_iter().zip(policies).map(|(machine, policy)| {
-        Head::new(machine, policy, queue_depth as usize).telling_apart(real_time(classes))
+        Head::new(machine, policy, queue_depth as usize).with_real_time(real_time(classes))
     });
     Ok(Dispatcher::new(heads.collect(), setup.stripe_unit_bytes, setup.size_bytes))
 }

@@ -3,7 +3,7 @@
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
 use super::attribution::Caller;
-use super::buffer::{Lent, Reply, Written};
+use super::buffer::{BorrowedPayload, Reply, Written};
 use super::engine::Engine;
 use crate::exports::fuse::FileService;
 
@@ -29,7 +29,7 @@ impl FileService for Engine {
         if size == 0 {
             return reply.written(0);
         }
-        let reply = move |outcome: Result<Lent, i32>| match outcome {
+        let reply = move |outcome: Result<BorrowedPayload, i32>| match outcome {
             Ok(_) => reply.written(size),
             Err(errno) => reply.error(Errno::from_i32(errno)),
         };

@@ -6,7 +6,7 @@ use weir_simulator::{IoRequest, Op};
 
 use super::attribution::{Attribution, Caller};
 use super::buffer::{Buffer, Reply};
-use super::direct::{Direct, Flights, Part, What};
+use super::direct::{CompletionKind, Direct, Flights, Part};
 use super::machine::Machine;
 use super::policy_text::PolicyText;
 use super::tally::{Finished, Tally};
@@ -24,7 +24,7 @@ pub(super) enum Data {
 
 /// A request.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct ServerRequest {
     pub(super) op: Op,
     pub(super) is_fua: bool,
     pub(super) offset_bytes: u64,
@@ -37,7 +37,7 @@ pub(super) struct Asked {
 pub(super) struct Pending {
     pub(super) reply: Reply,
     pub(super) data: Data,
-    pub(super) asked: Asked,
+    pub(super) asked: ServerRequest,
     pub(super) class: u16,
     pub(super) deadline_ns: Option<u64>,
     pub(super) error: Option<i32>,
@@ -45,13 +45,14 @@ pub(super) struct Pending {
 
 impl Pending {
     /// A request outside the classes.
-    pub(super) fn new(reply: Reply, data: Data, asked: Asked) -> Self {
+    pub(super) fn new(reply: Reply, data: Data, asked: ServerRequest) -> Self {
         Pending { reply, data, asked, class: 0, deadline_ns: None, error: None }
     }
 
     /// Remaining part of a completed flush or discard.
     fn joined(reply: Reply, error: Option<i32>) -> Self {
-        let nothing = Asked { op: Op::Write, is_fua: false, offset_bytes: 0, size_bytes: 0, arrived_ns: 0 };
+        let nothing =
+            ServerRequest { op: Op::Write, is_fua: false, offset_bytes: 0, size_bytes: 0, arrived_ns: 0 };
         Pending { error, ..Pending::new(reply, Data::None, nothing) }
     }
 }
@@ -92,9 +93,9 @@ impl Inner {
         caller: &Caller,
         reply: Reply,
         data: Data,
-        asked: Asked,
+        asked: ServerRequest,
     ) -> Result<(), Reply> {
-        let Asked { op, offset_bytes, size_bytes, arrived_ns, .. } = asked;
+        let ServerRequest { op, offset_bytes, size_bytes, arrived_ns, .. } = asked;
         let (class, stream) = self.attribution.class_of(arrived_ns, offset_bytes, caller);
         let (class, deadline_ns) = self.tally.arrived(class, arrived_ns);
         let slot = self.unused.pop().unwrap_or_else(|| {
@@ -125,7 +126,7 @@ impl Inner {
                 let Some((tag, _)) = self.dispatcher.part(io.tag) else { continue };
                 let Some(Some(Pending {
                     data: Data::Buffer(buffer),
-                    asked: Asked { op, is_fua, offset_bytes, size_bytes, .. },
+                    asked: ServerRequest { op, is_fua, offset_bytes, size_bytes, .. },
                     ..
                 })) = self.pending.get(tag as usize)
                 else {
@@ -134,7 +135,7 @@ impl Inner {
                 let pieces = (striping.units(*offset_bytes, *size_bytes))
                     .filter(|(device, ..)| *device == head)
                     .map(|(_, _, first, length)| (first, length));
-                let what = What::Part { head, slot: io.tag };
+                let what = CompletionKind::Part { head, slot: io.tag };
                 let part = Part { what, op: *op, is_fua: *is_fua, head, offset_bytes: io.offset_bytes };
                 direct.begin(&mut self.flights, part, buffer, pieces);
             }
@@ -146,7 +147,7 @@ impl Inner {
         for (number, result) in completed {
             let Some((what, error)) = self.flights.take(*number, *result) else { continue };
             match what {
-                What::Part { head, slot } => {
+                CompletionKind::Part { head, slot } => {
                     let tag = self.dispatcher.part(slot).map(|(tag, _)| tag as usize);
                     if let Some(error) = error
                         && let Some(Some(pending)) = tag.and_then(|tag| self.pending.get_mut(tag))
@@ -157,7 +158,7 @@ impl Inner {
                         machine.finish(slot, now_ns);
                     }
                 }
-                What::Join { place } => {
+                CompletionKind::Join { place } => {
                     let Some(Some(joined)) = self.joined.get_mut(place) else { continue };
                     joined.left -= 1;
                     joined.error = joined.error.or(error);

@@ -105,9 +105,9 @@ impl Engine {
             let now_ns = self.now_ns();
             inner.dispatcher.replace_policies(now_ns, policies, &real_time(&wanted), &class_of);
         }
-        let rings = self.follow(inner, self.now_ns(), &mut answers);
+        let wakes = self.follow(inner, self.now_ns(), &mut answers);
         drop(guard);
-        self.send_all(&mut answers, rings);
+        self.send_all(&mut answers, wakes);
         Ok(())
     }
 
@@ -151,9 +151,9 @@ impl Engine {
                 }
             }
         }
-        let rings = self.follow(inner, self.now_ns(), &mut answers);
+        let wakes = self.follow(inner, self.now_ns(), &mut answers);
         drop(guard);
-        self.send_all(&mut answers, rings);
+        self.send_all(&mut answers, wakes);
     }
 
     /// Statistics, as of a server without a scheduler; resets them if `reset`.

@@ -20,7 +20,7 @@ pub(crate) mod tests;
 
 pub use arrange::Arrangement;
 pub(crate) use attribution::Caller;
-pub(crate) use buffer::{Buffer, Kept, Lent, Reply, Written};
+pub(crate) use buffer::{BorrowedPayload, Buffer, OwnedPayload, Reply, Written};
 pub use class_stats::{ClassStats, HeadStats, SchedulingStats};
 pub use classes::{ClassSpec, ClassesFile, ContractSpec};
 pub(crate) use engine::Engine;

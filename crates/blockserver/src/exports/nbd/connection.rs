@@ -11,12 +11,12 @@ use super::handshake::{Admission, negotiate, read_array};
 use super::protocol::{Command, Header, MOST_REQUEST_BYTES, REPLY_MAGIC, error_number};
 use super::window::Window;
 use super::{Export, Exports};
-use crate::engine::scheduled::{Buffer, Caller, Kept, Lent, Reply, Written};
+use crate::engine::scheduled::{BorrowedPayload, Buffer, Caller, OwnedPayload, Reply, Written};
 
 /// A reply to the client.
 struct Answer {
     cookie: u64,
-    outcome: Result<Kept, u32>,
+    outcome: Result<OwnedPayload, u32>,
     /// The request's share of the window.
     bytes: usize,
 }
@@ -132,7 +132,7 @@ impl Client<'_> {
         };
         let (sender, window) = (self.sender.clone(), Arc::clone(&self.window));
         Reply::new(move |outcome| {
-            let outcome = outcome.map(Lent::keep).map_err(error_number);
+            let outcome = outcome.map(BorrowedPayload::keep).map_err(error_number);
             // The client may have disconnected.
             if sender.send(Answer { cookie, outcome, bytes }).is_err() {
                 window.leave(bytes);
@@ -150,7 +150,7 @@ fn write_answers(writer: &mut impl Write, receiver: &Receiver<Answer>, window: &
         head[..4].copy_from_slice(&REPLY_MAGIC.to_be_bytes());
         head[4..8].copy_from_slice(&error.to_be_bytes());
         head[8..].copy_from_slice(&cookie.to_be_bytes());
-        let data = outcome.as_ref().map_or(&[][..], Kept::bytes);
+        let data = outcome.as_ref().map_or(&[][..], OwnedPayload::bytes);
         is_gone = is_gone || write_both(writer, &head, data).is_err();
         window.leave(bytes);
     }

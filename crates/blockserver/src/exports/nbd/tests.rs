@@ -17,9 +17,9 @@ const YAML: &str = "{name: disk, profile: \"null\", size_mib: 1, live: {policy: 
 
 /// Keeps written data.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct OwnedPayload(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for OwnedPayload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend(bytes);
         Ok(bytes.len())
@@ -73,7 +73,7 @@ impl Disk {
 
     /// The server's answer to these bytes, and the end of the connection.
     fn talk(&self, bytes: &[u8]) -> (Vec<u8>, io::Result<()>) {
-        let kept = Kept::default();
+        let kept = OwnedPayload::default();
         let ended =
             serve(Cursor::new(bytes), kept.clone(), &self.exports(), Caller::default(), &self.admission);
         let answer = kept.0.lock().unwrap().clone();

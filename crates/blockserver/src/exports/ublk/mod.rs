@@ -1,7 +1,7 @@
 //! Block devices of the kernel's ublk driver: requests reach this process through an io_uring, without a file system.
 //!
 //! A device has a mark in the driver, by which another process can remove it after this one died. When the server dies, the
-//! kernel fails outstanding requests and removes the block device; its number stays in use until [`take_away`].
+//! kernel fails outstanding requests and removes the block device; its number stays in use until [`remove_marked`].
 //!
 //! By hand, not by the libublk crate: there each request is a task of its queue's thread, while here the scheduler's threads complete
 //! requests in an order of their own. Which is faster was not measured: emulated guests have the driver, and no measured machine.
@@ -135,7 +135,7 @@ impl Drop for Device {
 ///
 /// # Errors
 /// The driver refuses.
-pub(crate) fn take_away(mark: NonZeroU64) -> io::Result<(Vec<String>, Vec<String>)> {
+pub(crate) fn remove_marked(mark: NonZeroU64) -> io::Result<(Vec<String>, Vec<String>)> {
     let (mut gone, mut left) = (Vec::new(), Vec::new());
     // Without the driver there are no devices.
     let Ok(mut control) = Control::open() else { return Ok((gone, left)) };

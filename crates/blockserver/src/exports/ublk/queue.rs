@@ -17,7 +17,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::abi::{self, Descriptor, QueueCommand};
-use crate::engine::scheduled::{Buffer, Caller, Export, Lent, Reply, Written};
+use crate::engine::scheduled::{BorrowedPayload, Buffer, Caller, Export, Reply, Written};
 use crate::exports::fuse::MAX_REQUEST_BYTES;
 
 /// Maximum outstanding requests.
@@ -29,20 +29,20 @@ const WOKEN: u64 = u64::MAX;
 struct Mailbox {
     answers: Mutex<Vec<(u16, i32)>>,
     sleeps: AtomicBool,
-    bell: File,
+    event: File,
 }
 
 impl Mailbox {
     fn new() -> io::Result<Self> {
-        let bell = File::from(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        Ok(Mailbox { answers: Mutex::default(), sleeps: AtomicBool::new(false), bell })
+        let event = File::from(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        Ok(Mailbox { answers: Mutex::default(), sleeps: AtomicBool::new(false), event })
     }
 
     fn post(&self, tag: u16, result: i32) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push((tag, result));
         if self.sleeps.swap(false, Ordering::SeqCst) {
-            // It fails only if the bell is rung already.
-            let _ = io::Write::write(&mut &self.bell, &1_u64.to_ne_bytes());
+            // It fails only if the counter is at its maximum: the thread wakes anyway.
+            let _ = io::Write::write(&mut &self.event, &1_u64.to_ne_bytes());
         }
     }
 
@@ -217,10 +217,10 @@ impl Queue {
 
     /// Requests a wake-up for the event descriptor.
     fn wait_for_mail(&mut self) -> io::Result<()> {
-        // Reads the bell, to silence it; an unrung bell has nothing to read.
-        let _ = io::Read::read(&mut &self.mailbox.bell, &mut [0; 8]);
-        let bell = Fd(self.mailbox.bell.as_raw_fd());
-        self.push(&opcode::PollAdd::new(bell, libc::POLLIN as u32).build().user_data(WOKEN))
+        // Resets the event descriptor; without an event there is nothing to read.
+        let _ = io::Read::read(&mut &self.mailbox.event, &mut [0; 8]);
+        let event = Fd(self.mailbox.event.as_raw_fd());
+        self.push(&opcode::PollAdd::new(event, libc::POLLIN as u32).build().user_data(WOKEN))
     }
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
@@ -233,7 +233,7 @@ impl Queue {
 }
 
 /// Copies the data of a read to the kernel: bytes done, or a negated errno.
-fn copy_out(file: &File, tag: u16, payload: &Lent, wanted_bytes: usize) -> i32 {
+fn copy_out(file: &File, tag: u16, payload: &BorrowedPayload, wanted_bytes: usize) -> i32 {
     let bytes = payload.bytes();
     if bytes.len() != wanted_bytes {
         return -libc::EIO;
@@ -273,12 +273,12 @@ mod tests {
                     continue;
                 }
                 let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
-                if poll(&mut [PollFd::new(&mailbox.bell, PollFlags::IN)], Some(&limit)) != Ok(1) {
+                if poll(&mut [PollFd::new(&mailbox.event, PollFlags::IN)], Some(&limit)) != Ok(1) {
                     // Ends the other thread.
                     taken.store(ANSWERS, Ordering::Release);
                 }
                 mailbox.sleeps.store(false, Ordering::SeqCst);
-                let _ = io::Read::read(&mut &mailbox.bell, &mut [0; 8]);
+                let _ = io::Read::read(&mut &mailbox.event, &mut [0; 8]);
             }
         });
         assert!(answers.into_iter().eq((0..ANSWERS).map(|number| (3, number))), "not woken for one");

@@ -15,8 +15,8 @@ struct Script {
 }
 
 /// Error, status, body.
-type Sight = (i32, u16, Vec<u8>);
-type Seen = Arc<Mutex<Vec<Sight>>>;
+type Observed = (i32, u16, Vec<u8>);
+type Seen = Arc<Mutex<Vec<Observed>>>;
 
 impl Client for Script {
     fn next(&mut self, answered: Option<&Answer<'_>>, _: i64, ask: &mut Ask) -> ControlFlow<()> {
@@ -34,7 +34,7 @@ impl Client for Script {
     }
 }
 
-fn run(steps: Vec<fn(&mut Ask)>, server: &TestServer, options: &Options) -> (Vec<Outcome>, Vec<Sight>) {
+fn run(steps: Vec<fn(&mut Ask)>, server: &TestServer, options: &Options) -> (Vec<Outcome>, Vec<Observed>) {
     let seen = Seen::default();
     let script = Script { steps: steps.into_iter(), seen: Arc::clone(&seen) };
     let class = Class {

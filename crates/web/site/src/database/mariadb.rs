@@ -85,7 +85,7 @@ impl MariaDb {
             return Err(packet::server_error(&self.packet));
         }
         let greeting = packet::greeting(&self.packet)
-            .ok_or_else(|| self.stream.strange("the server's greeting is not of protocol 10"))?;
+            .ok_or_else(|| self.stream.unexpected("the server's greeting is not of protocol 10"))?;
         self.lacks_returning = !greeting.version.contains("MariaDB");
         let password = address.password()?;
         let mut plugin = greeting.plugin;
@@ -113,7 +113,7 @@ impl MariaDb {
                     plugin = body.text();
                     let scramble = body.0.strip_suffix(&[0]).unwrap_or(body.0).to_vec();
                     let proof = prove(&plugin, password.as_deref(), &scramble).ok_or_else(|| {
-                        self.stream.strange(format!(
+                        self.stream.unexpected(format!(
                             "the server asks for authentication by {plugin}, expected unix_socket, mysql_native_password or \
                              caching_sha2_password: change the user's authentication"
                         ))
@@ -125,14 +125,14 @@ impl MariaDb {
                     // A Unix socket cannot be read by others.
                     (Place::Socket(_), Some(password)) => self.send(&[password.as_bytes(), &[0]].concat())?,
                     _ => {
-                        return Err(self.stream.strange(format!(
+                        return Err(self.stream.unexpected(format!(
                             "the server has not cached the password of {} and asks for it in full, which is sent over a Unix \
                              socket only: log in once with socket=PATH, then this address works until the server restarts",
                             address.user
                         )));
                     }
                 },
-                _ => return Err(self.stream.strange("an unknown answer to the login")),
+                _ => return Err(self.stream.unexpected("an unknown answer to the login")),
             }
         }
     }
@@ -186,9 +186,9 @@ impl MariaDb {
             }
             Some(_) => match In(&self.packet).length() {
                 Some(columns) => Ok(First::Columns(columns as usize)),
-                None => Err(self.stream.strange("an answer of unknown kind")),
+                None => Err(self.stream.unexpected("an answer of unknown kind")),
             },
-            None => Err(self.stream.strange("an empty answer")),
+            None => Err(self.stream.unexpected("an empty answer")),
         }
     }
 
@@ -198,8 +198,9 @@ impl MariaDb {
         for _ in 0..count {
             self.receive()?;
             let column = packet::column(&self.packet);
-            columns
-                .push(column.ok_or_else(|| self.stream.strange("a definition of a column that ends early"))?);
+            columns.push(
+                column.ok_or_else(|| self.stream.unexpected("a definition of a column that ends early"))?,
+            );
         }
         if count > 0 {
             self.receive()?;
@@ -217,7 +218,7 @@ impl MariaDb {
         let mut body = In(self.packet.get(1..).unwrap_or_default());
         let parts = (body.int(4), body.int(2), body.int(2));
         let (Some(id), Some(columns), Some(parameters)) = parts else {
-            return Err(self.stream.strange("an answer to a preparation that ends early"));
+            return Err(self.stream.unexpected("an answer to a preparation that ends early"));
         };
         self.definitions(parameters as usize)?;
         self.definitions(columns as usize)?;
@@ -241,7 +242,7 @@ impl Connection for MariaDb {
             self.prepare(sql)?;
         }
         let Some(prepared) = self.prepared.get(sql) else {
-            return Err(self.stream.strange("a statement that was just prepared is not there"));
+            return Err(self.stream.unexpected("a statement that was just prepared is not there"));
         };
         if prepared.parameters != parameters.len() {
             return Err(DatabaseError::Protocol(format!(
@@ -273,7 +274,7 @@ impl Connection for MariaDb {
             }
             let row = packet::row(&self.packet, &columns);
             rows.push(row.ok_or_else(|| {
-                self.stream.strange(format!("a row that does not match its column definitions: {sql}"))
+                self.stream.unexpected(format!("a row that does not match its column definitions: {sql}"))
             })?);
         }
         Ok(Answer { affected: rows.len() as u64, rows })

@@ -57,7 +57,7 @@ impl Pool {
                 return match self.address.connect() {
                     Ok(connection) => Ok(Lease { pool: self, connection: Some(connection) }),
                     Err(error) => {
-                        self.give_room();
+                        self.release_slot();
                         Err(error)
                     }
                 };
@@ -66,7 +66,7 @@ impl Pool {
         }
     }
 
-    fn give_room(&self) {
+    fn release_slot(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).room += 1;
         self.returned.notify_one();
     }
@@ -93,7 +93,7 @@ impl Drop for Lease<'_> {
             }
             _ => {
                 self.pool.close_idle();
-                self.pool.give_room();
+                self.pool.release_slot();
             }
         }
     }

@@ -61,14 +61,14 @@ impl PostgreSql {
             Message::AuthenticationOk => return Ok(()),
             Message::AuthenticationSasl(body) => body.mechanisms().map(|name| Ok(name.to_owned())).collect(),
             _ => {
-                return Err(self.stream.strange(
+                return Err(self.stream.unexpected(
                     "the server asks for an authentication that is not supported: set peer or scram-sha-256 in pg_hba.conf",
                 ));
             }
         };
-        let offered: Vec<String> = offered.map_err(|error| self.stream.strange(error.to_string()))?;
+        let offered: Vec<String> = offered.map_err(|error| self.stream.unexpected(error.to_string()))?;
         if !offered.iter().any(|name| name == SCRAM_SHA_256) {
-            return Err(self.stream.strange(format!(
+            return Err(self.stream.unexpected(format!(
                 "the server offers {}, expected {SCRAM_SHA_256}: set password_encryption to scram-sha-256",
                 offered.join(", ")
             )));
@@ -82,20 +82,20 @@ impl PostgreSql {
         self.stream.send(&out.split())?;
         let unexpected = "the server does not go on with SCRAM";
         let Message::AuthenticationSaslContinue(body) = self.login_message()? else {
-            return Err(self.stream.strange(unexpected));
+            return Err(self.stream.unexpected(unexpected));
         };
-        scram.update(body.data()).map_err(|error| self.stream.strange(format!("SCRAM: {error}")))?;
+        scram.update(body.data()).map_err(|error| self.stream.unexpected(format!("SCRAM: {error}")))?;
         frontend::sasl_response(scram.message(), &mut out).map_err(unwritable)?;
         self.stream.send(&out)?;
         let Message::AuthenticationSaslFinal(body) = self.login_message()? else {
-            return Err(self.stream.strange(unexpected));
+            return Err(self.stream.unexpected(unexpected));
         };
         scram.finish(body.data()).map_err(|error| {
-            self.stream.strange(format!("the server did not prove that it knows the password: {error}"))
+            self.stream.unexpected(format!("the server did not prove that it knows the password: {error}"))
         })?;
         match self.login_message()? {
             Message::AuthenticationOk => Ok(()),
-            _ => Err(self.stream.strange(unexpected)),
+            _ => Err(self.stream.unexpected(unexpected)),
         }
     }
 
@@ -115,7 +115,7 @@ impl PostgreSql {
         self.stream.receive(&mut head)?;
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
         if !(4..LONGEST_MESSAGE_BYTES).contains(&length) {
-            return Err(self.stream.strange(format!("a message of {length} bytes")));
+            return Err(self.stream.unexpected(format!("a message of {length} bytes")));
         }
         self.message.clear();
         self.message.put_slice(&head);
@@ -123,8 +123,8 @@ impl PostgreSql {
         self.stream.receive(&mut self.message[HEAD_BYTES..])?;
         match Message::parse(&mut self.message) {
             Ok(Some(message)) => Ok(message),
-            Ok(None) => Err(self.stream.strange("a message that ends early")),
-            Err(error) => Err(self.stream.strange(error.to_string())),
+            Ok(None) => Err(self.stream.unexpected("a message that ends early")),
+            Err(error) => Err(self.stream.unexpected(error.to_string())),
         }
     }
 
@@ -148,7 +148,7 @@ impl PostgreSql {
                     failed.get_or_insert(error);
                 }
                 Message::NoticeResponse(_) => {}
-                message => each(message).map_err(|problem| self.stream.strange(problem))?,
+                message => each(message).map_err(|problem| self.stream.unexpected(problem))?,
             }
         }
     }
@@ -182,7 +182,7 @@ impl Connection for PostgreSql {
             self.prepare(sql)?;
         }
         let Some(prepared) = self.prepared.remove(sql) else {
-            return Err(self.stream.strange("a statement that was just prepared is not there"));
+            return Err(self.stream.unexpected("a statement that was just prepared is not there"));
         };
         let answer = self.execute(&prepared, parameters);
         self.prepared.insert(sql.to_owned(), prepared);

@@ -73,7 +73,7 @@ impl Stream {
     }
 
     /// Something that is not in the protocol came.
-    pub(super) fn strange(&mut self, what: impl Into<String>) -> DatabaseError {
+    pub(super) fn unexpected(&mut self, what: impl Into<String>) -> DatabaseError {
         self.broken = true;
         DatabaseError::Protocol(what.into())
     }

@@ -181,7 +181,7 @@ impl Site {
             Ok(body) => (&counts.answered, 200, body),
             Err(Error::Refused(status, why)) => (&counts.refused, status, json!({"error": why})),
             Err(error) => {
-                self.tell(page, &error);
+                self.log_error(page, &error);
                 // A deadlock that did not resolve itself is worth another try, as is a database that is gone.
                 let later = error.database().is_some_and(|error| error.is_gone() || error.is_retryable());
                 (&counts.failed, if later { 503 } else { 500 }, json!({"error": error.to_string()}))
@@ -191,7 +191,7 @@ impl Site {
         (status, body)
     }
 
-    fn tell(&self, page: &str, error: &Error) {
+    fn log_error(&self, page: &str, error: &Error) {
         let text = error.to_string();
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if *told != text {

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use weir_simulator::server::Wanted;
 
-use super::buffer::{Lent, Reply};
+use super::buffer::{BorrowedPayload, Reply};
 use super::engine::Engine;
 use super::spec::build;
 use crate::spec::ServeSpec;
@@ -82,7 +82,7 @@ impl Drop for Running {
 pub(crate) fn reply() -> (Reply, Receiver<Result<Vec<u8>, i32>>) {
     let (sender, receiver) = channel();
     let sender = Mutex::new(sender);
-    let reply = move |outcome: Result<Lent, i32>| {
+    let reply = move |outcome: Result<BorrowedPayload, i32>| {
         let data = outcome.map(|payload| payload.bytes().to_vec());
         let _ = sender.lock().unwrap().send(data);
     };

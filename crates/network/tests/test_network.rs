@@ -28,9 +28,9 @@ fn possible() -> bool {
     root && ip
 }
 
-struct Lab(tempfile::TempDir);
+struct TestNetwork(tempfile::TempDir);
 
-impl Drop for Lab {
+impl Drop for TestNetwork {
     fn drop(&mut self) {
         let _ = down(self.0.path());
     }
@@ -59,9 +59,9 @@ fn a_rate_is_kept_and_belongs_to_the_network() {
     if !possible() || Command::new("tc").arg("-V").output().is_err() {
         return;
     }
-    let lab = Lab(tempfile::tempdir().unwrap());
+    let made = TestNetwork(tempfile::tempdir().unwrap());
     let slow = Spec { rate_mbit: Some(40), ..spec(&name("r"), &["one", "two"]) };
-    let network = match up(&slow, lab.0.path()) {
+    let network = match up(&slow, made.0.path()) {
         Err(Error::Failed(text)) if text.contains("tbf") => {
             eprintln!("skipped: this kernel has no tbf: {text}");
             return;
@@ -71,8 +71,8 @@ fn a_rate_is_kept_and_belongs_to_the_network() {
     // 16 Mbit take 0.4 s, less what the bucket holds.
     let took = send(2_000_000, &network);
     assert!(took > Duration::from_millis(350), "{took:?}");
-    assert_eq!(up(&slow, lab.0.path()).unwrap(), network, "what is there is left as it is");
-    let other = up(&Spec { rate_mbit: None, ..slow }, lab.0.path());
+    assert_eq!(up(&slow, made.0.path()).unwrap(), network, "what is there is left as it is");
+    let other = up(&Spec { rate_mbit: None, ..slow }, made.0.path());
     assert!(other.is_err_and(|error| error.is_refusal()), "another rate is another network");
 }
 
@@ -81,8 +81,8 @@ fn bytes_go_from_host_to_host_are_counted_and_find_no_way_out() {
     if !possible() {
         return;
     }
-    let lab = Lab(tempfile::tempdir().unwrap());
-    let state = lab.0.path();
+    let made = TestNetwork(tempfile::tempdir().unwrap());
+    let state = made.0.path();
     let network = up(&spec(&name("a"), &["one", "two"]), state).unwrap();
     let again = up(&spec(&name("a"), &["one", "two"]), state).unwrap();
     assert_eq!(network, again, "what is there is left as it is");
@@ -117,8 +117,8 @@ fn what_is_not_ours_is_left_alone() {
     if !possible() {
         return;
     }
-    let lab = Lab(tempfile::tempdir().unwrap());
-    let state = lab.0.path();
+    let made = TestNetwork(tempfile::tempdir().unwrap());
+    let state = made.0.path();
     let foreign = format!("weir-{}-two", name("b"));
     assert!(Command::new("ip").args(["netns", "add", &foreign]).status().unwrap().success());
     let refused = up(&spec(&name("b"), &["one", "two"]), state);
