@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+from weir.labels import DASH
 from weir.plots.style import QUIET, on_lines, width_inch
 
 #: A positive axis whose largest value is this many times its smallest is logarithmic.
@@ -168,6 +169,28 @@ def unbounded(
         axis.plot(at, edge, marker="^", transform=axis.get_xaxis_transform(), **look)
         turned = {"rotation": 90, "ha": "center", "va": "top"}
         axis.text(at, before - 0.02, text, transform=axis.get_xaxis_transform(), **turned, **own)
+
+
+def cut(axis: Axes, at: float, end: float, color: str, *, low: bool, across: bool = False) -> None:
+    """Marks the end of an interval that was cut at a limit of the quantity by a triangle.
+
+    Args:
+        axis: the panel.
+        at: the place on the other axis, in data.
+        end: the end, in data.
+        color: of the series.
+        low: whether it is the lower end.
+        across: whether values go along the x axis.
+    """
+    marker = ("<" if low else ">") if across else ("v" if low else "^")
+    place = (end, at) if across else (at, end)
+    axis.plot(*place, marker=marker, color=color, markersize=3.5, linestyle="none", clip_on=False, zorder=5)
+
+
+def dash(axis: Axes, at: float, color: str) -> None:
+    """A dash at the lower edge of the panel: an estimate that is not shown as a number."""
+    look = {"color": color, "ha": "center", "va": "bottom", "fontsize": mpl.rcParams["axes.labelsize"]}
+    axis.text(at, 0.02, DASH, transform=axis.get_xaxis_transform(), **look)
 
 
 def name_rows(axis: Axes, names: Sequence[str]) -> None:
