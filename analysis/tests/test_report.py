@@ -28,7 +28,8 @@ def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
     assert "R-LOSS: lost &lt;3&gt; of 10" in page
     assert "no kyber here" in page
     assert page.count("data:image/svg+xml;base64,") == 10
-    assert "95 % t intervals" in page
+    assert "Geometric mean of runs, 95 % interval (log-t" in page
+    assert "Mean of runs, 95 % interval (t" in page
     assert "kernel.release" in page
     assert "make study STUDY=quick" in page
     # No script, and nothing to fetch.

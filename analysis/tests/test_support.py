@@ -103,7 +103,7 @@ def test_page_and_summary_explain_the_dash(folder, capsys):
 
 @pytest.mark.parametrize(("lag1", "q"), [(0.8, 0.95), (0.95, 0.99), (0.99, 0.95), (0.99, 0.99)])
 def test_what_is_shown_is_at_most_a_tenth_too_low(lag1, q):
-    """The geometric mean over runs of a quantile of autocorrelated lognormal responses, at several lengths."""
+    """Geometric means over runs of a quantile of autocorrelated lognormal responses, at several lengths."""
     rng = np.random.default_rng(5)
     true = float(np.exp(stats.norm.ppf(q)))
     biases = {}

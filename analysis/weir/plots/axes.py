@@ -189,7 +189,7 @@ def cut(axis: Axes, at: float, end: float, color: str, *, low: bool, across: boo
 
 def dash(axis: Axes, at: float, color: str) -> None:
     """A dash at the lower edge of the panel: an estimate that is not shown as a number."""
-    look = {"color": color, "ha": "center", "va": "bottom", "fontsize": mpl.rcParams["axes.labelsize"]}
+    look = {"color": color, "ha": "center", "va": "bottom", "fontsize": 1.4 * mpl.rcParams["axes.labelsize"]}
     axis.text(at, 0.02, DASH, transform=axis.get_xaxis_transform(), **look)
 
 

@@ -361,9 +361,11 @@ def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition")
     without = summary.filter(pl.col("low").is_null() & pl.col("estimate").is_finite())
     reasons = sorted({"n = 1" if n == 1 else "all are equal" for n in without["n"]})
     but = f" (none where {' or '.join(reasons)})" if reasons else ""
-    parts = {part for note in summary["note"] for part in note.split(", ")}
-    how = ", ".join([*methods, *([POOLED] if POOLED in parts else [])])
-    of = " or ".join(summary.drop_nulls("low")["estimand"].unique(maintain_order=True))
+    bounded = summary.drop_nulls("low")
+    parts = [part for note in bounded["note"] for part in note.split(", ")]
+    pooled = POOLED if parts.count(POOLED) == bounded.height else f"{POOLED} for some"
+    how = ", ".join([*methods, *([pooled] if POOLED in parts else [])])
+    of = " or ".join(bounded["estimand"].unique(maintain_order=True))
     text = f"{bars}: {CONFIDENCE:.0%} intervals of the {of} ({how}){but}, {n} {units}."
     is_cut = any(part.startswith("cut at") for part in parts)
     return f"{text} Triangles: cut at the limit of the quantity." if is_cut else text
