@@ -11,9 +11,9 @@ import pytest
 import synthetic
 
 from weir import plots
-from weir.labels import DASH
 from weir.load import load_study
 from weir.plots import distributions, study_figures
+from weir.plots.axes import TOO_FEW
 from weir.plots.facets import interval_caption, level_texts
 from weir.plots.layout import place, reference_level
 from weir.report_figures import exhibits
@@ -75,7 +75,7 @@ def test_the_mark_is_the_geometric_mean_of_the_runs(study_folder):
     marks = [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o"]
     assert marks[0] == pytest.approx(expected)
     # 2 x 2 cells in each of the two panels, each with a bar, or a dash where two seconds are too short.
-    dashes = sum(text.get_text() == DASH for axis in figure.axes for text in axis.texts)
+    dashes = sum(text.get_text() == TOO_FEW for axis in figure.axes for text in axis.texts)
     assert bars(figure) + dashes == 8 and bars(figure) >= 6
     assert bars(study_figures.intervals(study, rows, "response_mean_ms")) == 8
 

@@ -240,3 +240,9 @@ def test_a_notebook_that_fails_is_exit_code_1(study_folder, tmp_path, capsys):
     ]
     assert main(arguments) == 1
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_an_end_that_is_cut_has_a_star():
+    assert labels.with_interval(0.02, 0.0, 0.05, "pooled variance, cut at 0") == "0.0200 [0*, 0.0500]"
+    assert labels.with_interval(0.9, 0.7, 1.0, "cut at 1") == "0.900 [0.700, 1.00*]"
+    assert labels.with_interval(0.02, 0.0, 0.05) == "0.0200 [0, 0.0500]"

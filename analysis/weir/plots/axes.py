@@ -17,6 +17,8 @@ LOG_RATIO = 30
 NARROW_RATIO = 200
 #: What stands beside the mark of an infinite value.
 UNBOUNDED = "unbounded"
+#: What stands in place of an estimate that rests on too few responses.
+TOO_FEW = f"{DASH} too few responses"
 #: Width of a legend's key with its space, in letters.
 _KEY_LETTERS = 7
 
@@ -188,9 +190,9 @@ def cut(axis: Axes, at: float, end: float, color: str, *, low: bool, across: boo
 
 
 def dash(axis: Axes, at: float, color: str) -> None:
-    """A dash at the lower edge of the panel: an estimate that is not shown as a number."""
-    look = {"color": color, "ha": "center", "va": "bottom", "fontsize": 1.4 * mpl.rcParams["axes.labelsize"]}
-    axis.text(at, 0.02, DASH, transform=axis.get_xaxis_transform(), **look)
+    """A dash with a label at the lower edge of the panel: an estimate that is not shown as a number."""
+    look = {"color": color, "ha": "center", "va": "bottom", "fontsize": mpl.rcParams["legend.fontsize"] - 1}
+    axis.text(at, 0.02, TOO_FEW, rotation=90, transform=axis.get_xaxis_transform(), **look)
 
 
 def name_rows(axis: Axes, names: Sequence[str]) -> None:
