@@ -319,6 +319,17 @@ def _metrics() -> str:
         "A metric without a value is `null`. `unbounded` is infinity, such as the response time of a request "
         "that never completed. "
         "The formulas and their sources are in [`weir.metrics`](python.md).\n\n"
+        'Tables and figures show estimates over repetitions. Metrics with the range "at least 0" '
+        "have the geometric mean of runs, with the t interval of the logarithms (`log-t`). Shares "
+        "have the mean of runs with the t interval. The variance is pooled over the cells of a "
+        "class where Bartlett's test allows. One repetition has no interval. A star or a triangle "
+        "marks an end that is cut at a limit of the quantity.\n\n"
+        "A dash replaces the 95th, 99th and 99.9th percentile of a cell that has fewer than 10 "
+        "independent responses beyond it in all runs together, or fewer than 3 in the average "
+        "run. With fewer than 3 in each run the geometric mean is more than a tenth too low, "
+        "whatever the number of repetitions (`pytest -s analysis/tests/test_support.py`, "
+        "autocorrelation 0.8 to 0.99). The footnote has the numbers and a duration that is long "
+        "enough. `Study.frame()` keeps the value and has columns such as `response_p99_shown`.\n\n"
         + _table(["metric", "name in figures", "unit", "range"], rows),
     )
 

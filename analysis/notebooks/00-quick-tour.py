@@ -36,11 +36,12 @@ study.runs.select(columns).head(6)
 # %% [markdown]
 # ## Estimates
 #
-# Mean over repetitions with its 95 % t interval. Requests of one run wait for each other: no interval is
-# computed from them.
+# Estimate over repetitions with its 95 % interval: the geometric mean of runs for times and rates, the mean
+# of runs for shares. Requests of one run wait for each other: no interval is computed from them. A dash: the
+# quantile rests on too few independent responses, and the run is too short.
 
 # %%
-notebooks.grid(study.table("text"))
+notebooks.grid(*study.captioned("text"))
 
 # %%
 notebooks.show(study.loaded, study.plot("response_p95_ms", "text"), "tour-text")

@@ -22,7 +22,7 @@ print(notebooks.describe(study))
 # %% [markdown]
 # ## Response time of each class
 #
-# Small points are runs; the larger mark is their mean with its 95 % t interval over repetitions.
+# Small points are runs; the larger mark is their estimate with its 95 % interval over repetitions.
 
 # %%
 for app_class in study.classes:
@@ -30,7 +30,7 @@ for app_class in study.classes:
     rows = table.filter(pl.col("class") == app_class.name)
     figure = study_figures.intervals(study, rows, metric, limit=limit, x="filesystem")
     display(notebooks.show(study, figure, f"{app_class.name}-by-filesystem"))
-    display(notebooks.grid(present.results(study, table, app_class.name)))
+    display(notebooks.grid(*present.captioned(study, table, app_class.name)))
 
 # %% [markdown]
 # ## Relative to one file system

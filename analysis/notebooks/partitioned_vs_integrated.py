@@ -25,7 +25,7 @@ print(notebooks.describe(study))
 # %% [markdown]
 # ## Text: response time
 #
-# Small points are runs. The larger mark is their mean and the bar its 95 % t interval over repetitions;
+# Small points are runs. The larger mark is their estimate and the bar its 95 % interval over repetitions;
 # requests of one run wait for each other, so no interval is computed from them.
 
 # %%
@@ -34,7 +34,7 @@ metric, limit = objective_metric(next(c for c in study.classes if c.name == "tex
 notebooks.show(study, study_figures.intervals(study, text, metric, limit=limit), "text-response")
 
 # %%
-notebooks.grid(present.results(study, table, "text"))
+notebooks.grid(*present.captioned(study, table, "text"))
 
 # %% [markdown]
 # The whole distribution, one line per run: a scheduler that improves the median may still worsen the tail.
@@ -55,7 +55,7 @@ notebooks.show(
 )
 
 # %%
-notebooks.grid(present.results(study, table, "video"))
+notebooks.grid(*present.captioned(study, table, "video"))
 
 # %% [markdown]
 # ## Integrated relative to partitioned

@@ -21,8 +21,8 @@ study
 # %% [markdown]
 # ## Results of each class
 #
-# Small points are runs; the larger mark is their mean, the bar its 95 % t interval over repetitions. The
-# metric is that of the class's objective.
+# Small points are runs; the larger mark is their estimate, the bar its 95 % interval over repetitions. The
+# metric is that of the class's objective. A dash: the quantile rests on too few independent responses.
 
 # %%
 for app_class in study.classes:
@@ -30,7 +30,7 @@ for app_class in study.classes:
     if metric in study.metrics:
         figure = study.plot(metric, app_class.name)
         display(notebooks.show(study.loaded, figure, f"yours-{app_class.name}"))
-    display(notebooks.grid(study.table(app_class.name)))
+    display(notebooks.grid(*study.captioned(app_class.name)))
 
 # %% [markdown]
 # ## Controls

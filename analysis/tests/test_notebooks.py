@@ -154,8 +154,12 @@ def test_a_study_is_one_object(empty):
     table = class_table(study.loaded)
     assert study.runs.equals(table)
     by = ["class", *study.factors]
-    wanted = summarise(table, "response_p95_ms", by, bounds=(0, float("inf")))
-    assert study.summary("response_p95_ms").equals(wanted)
+    for name in ("text", "video"):
+        of_class = table.filter(pl.col("class") == name)
+        wanted = summarise(of_class, "response_p95_ms", by, "log-t", bounds=(0, float("inf")), pool=True)
+        found = study.summary("response_p95_ms").filter(pl.col("class") == name)
+        assert found.drop("quantile_shown").equals(wanted)
+        assert set(found["estimand"]) == {"geometric mean of runs"} and (found["low"] > 0).all()
     found = study.comparisons("architecture", baseline="partitioned")
     others = ["class", *(name for name in study.factors if name != "architecture")]
     wanted = compare(table, "response_p95_ms", "architecture", "partitioned", others)
@@ -166,7 +170,9 @@ def test_a_study_is_one_object(empty):
     assert len(answers) == 2 and all("settled" in answer for answer in answers)
     requests = study.requests("text").select(pl.len(), pl.col("class").n_unique()).collect().row(0)
     assert requests[0] > 3000 and requests[1] == 1
-    assert study.frame().shape == study.runs.shape
+    flags = [f"response_{q}_shown" for q in ("p95", "p99", "p999")]
+    assert list(study.frame().columns) == [*study.runs.columns, *flags]
+    assert len(study.frame()) == study.runs.height and not study.frame()["response_p99_shown"].any()
     assert study.devices.is_empty() and study.whole_runs.height == 12
     html = study._repr_html_()
     assert "Study quick" in html and "12 valid" in html and "sample" in html

@@ -13,7 +13,7 @@ from test_figures import ends_of_bars, marks_of, text_of
 from weir import plots
 from weir.labels import SCHEDULERS
 from weir.plots.palette import PALETTE, look_of, looks
-from weir.statistics import compare, summarise
+from weir.statistics import compare, fitted, summarise
 
 LEVELS = ("none", "mq-deadline", "bfq")
 
@@ -92,8 +92,8 @@ def test_the_band_of_a_tail_is_that_of_its_runs():
     table = pl.DataFrame(times, schema=["run", "response_ms"], orient="row")
     line, *_ = plots.tail(table, band=True).axes[0].lines
     at = int(abs(line.get_ydata() - 0.5).argmin())
-    # The median of a run is 50 or 51 times its factor; their mean is that of a factor of 2.
-    assert 98 <= line.get_xdata()[at] <= 104
+    # The median of a run is 50 or 51 times its factor; the geometric mean of the factors is the root of 6.
+    assert 50 * 6 ** (1 / 3) - 1e-9 <= line.get_xdata()[at] <= 51 * 6 ** (1 / 3) + 1e-9
 
 
 @pytest.mark.parametrize("places", [{"x": "scheduler"}, {"x": "load"}, {"hue": "scheduler"}, {}])
@@ -213,3 +213,30 @@ def test_a_page_figure_follows_a_dark_page():
     assert svg.count("prefers-color-scheme:dark") == 1
     for light in re.findall(r'\[style\*="fill: (#[0-9a-f]+)"\]', svg)[:1]:
         assert f"fill: {light}" in svg.partition("</style>")[2]
+
+
+def test_an_end_that_is_cut_has_a_mark():
+    table = pl.DataFrame({"x": [0.0, 0.01, 0.05], "repetition": range(3), "scheduler": ["none"] * 3})
+    for bounds, ends in (((0.0, 1.0), [0.0]), ((-1.0, 1.0), [])):
+        figure = plots.intervals(table, "x", x="scheduler", bounds=bounds)
+        drawn = [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_marker() == "v"]
+        assert drawn == ends
+        assert ("Triangles: cut" in text_of(figure)) == bool(ends)
+
+
+def test_a_fitted_interval_of_a_positive_quantity_stays_above_0():
+    values = [20.0, 90.0, 1300.0, 22.0, 70.0, 800.0]
+    table = pl.DataFrame(
+        {"response_mean_ms": values, "repetition": [0, 1, 2] * 2, "s": ["a"] * 3 + ["b"] * 3}
+    )
+    plain = summarise(table, "response_mean_ms", ["s"], bounds=(0, math.inf))
+    assert plain["low"].to_list() == [0, 0] and set(plain["note"]) == {"cut at 0"}
+    found = fitted(table, "response_mean_ms", ["s"])
+    assert (found["low"] > 0).all() and set(found["note"]) == {"pooled variance"}
+    figure = plots.intervals(table, "response_mean_ms", x="s", fit=True, runs=False)
+    same([end for bar in ends_of_bars(figure) for end in bar], intervals_of(found))
+    assert "geometric mean of runs (log-t, pooled variance)" in text_of(figure)
+    alone = fitted(
+        table.filter((pl.col("s") == "b") | (pl.col("repetition") == 0)), "response_mean_ms", ["s"]
+    )
+    assert alone["low"].is_null().to_list() == [True, False]

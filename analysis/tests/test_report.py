@@ -28,7 +28,8 @@ def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
     assert "R-LOSS: lost &lt;3&gt; of 10" in page
     assert "no kyber here" in page
     assert page.count("data:image/svg+xml;base64,") == 10
-    assert "95 % t intervals" in page
+    assert "Geometric mean of runs, 95 % interval (log-t" in page
+    assert "Mean of runs, 95 % interval (t" in page
     assert "kernel.release" in page
     assert "make study STUDY=quick" in page
     # No script, and nothing to fetch.
@@ -239,3 +240,9 @@ def test_a_notebook_that_fails_is_exit_code_1(study_folder, tmp_path, capsys):
     ]
     assert main(arguments) == 1
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_an_end_that_is_cut_has_a_star():
+    assert labels.with_interval(0.02, 0.0, 0.05, "pooled variance, cut at 0") == "0.0200 [0*, 0.0500]"
+    assert labels.with_interval(0.9, 0.7, 1.0, "cut at 1") == "0.900 [0.700, 1.00*]"
+    assert labels.with_interval(0.02, 0.0, 0.05) == "0.0200 [0, 0.0500]"

@@ -178,7 +178,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     if study.note:
         console.print(f"{study.name}: {study.note}", soft_wrap=True)
     counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
-    console.print(f"runs: {counts}, {len(study.missing)} missing; means with 95 % t intervals")
+    console.print(f"runs: {counts}, {len(study.missing)} missing")
     if study.unsealed:
         console.print(
             f"runs without a manifest (of an older version of weir): {len(study.unsealed)}; "
@@ -188,7 +188,10 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     if not study.valid_runs:
         console.print("no run is valid: there are no results")
     for app_class in study.classes if study.valid_runs else ():
-        _print(console, present.results(study, table, app_class.name), f"class {app_class.name}")
+        results, notes = present.captioned(study, table, app_class.name)
+        _print(console, results, f"class {app_class.name}")
+        for note in notes:
+            console.print(f"  {note}", soft_wrap=True)
     if any(c.objective for c in study.classes) and study.valid_runs:
         _print(console, present.attainment(study, table), "objectives attained")
     excluded = present.excluded(study)

@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,16 @@ class Label:
         """The axis title."""
         return f"{self.text} ({self.unit})" if self.unit else self.text
 
+    @property
+    def method(self) -> Literal["t", "log-t"]:
+        """The interval that fits: of quantities above 0 that of their logarithms, else Student's t."""
+        return "log-t" if self.bounds == (0.0, math.inf) else "t"
 
+
+#: Mark of the end of an interval that was cut at a limit of the quantity.
+CUT = "*"
+#: What stands in place of a quantile that rests on too few responses.
+DASH = "\N{EN DASH}"
 _SHARE = (0.0, 1.0)
 LABELS = {
     "response_mean_ms": Label("Mean response time", "ms"),
@@ -89,10 +98,26 @@ def number(value: float | None) -> str:
     return f"{value:.{min(digits, 6)}f}"
 
 
-def with_interval(estimate: float | None, low: float | None, high: float | None) -> str:
-    """An estimate with its interval, such as `12.3 [11.0, 13.6]`; without one, the estimate alone."""
+def with_interval(estimate: float | None, low: float | None, high: float | None, note: str = "") -> str:
+    """An estimate with its interval, such as `12.3 [11.0, 13.6]`; without one, the estimate alone.
+
+    An end that the interval's note calls cut has a star: `0.01 [0*, 0.03]`.
+    """
     text = number(estimate)
-    return text if low is None or high is None else f"{text} [{number(low)}, {number(high)}]"
+    if low is None or high is None:
+        return text
+    low_text, high_text = (number(end) + CUT * is_cut(end, note) for end in (low, high))
+    return f"{text} [{low_text}, {high_text}]"
+
+
+def is_cut(end: float | None, note: str) -> bool:
+    """Whether the end of an interval is a limit of the quantity, by the interval's note."""
+    return end is not None and cut_at(end) in note.split(", ")
+
+
+def cut_at(bound: float) -> str:
+    """The note of an interval that was cut at a limit of the quantity."""
+    return f"cut at {bound:g}"
 
 
 def objective_text(objective: dict[str, Any] | None) -> str:

@@ -8,6 +8,7 @@ user's results and writes `NAME.ipynb` and `NAME.html` to `results/notebooks/`.
 import ast
 import os
 import tempfile
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -176,13 +177,15 @@ def show_in(folder: Path, figure: Figure, name: str) -> Image:
     return Image(data=encode(figure, "png"), width=WIDTH_PIXELS, alt=name)
 
 
-def grid(table: pl.DataFrame) -> HTML:
-    """Shows a table whole: every row and every word."""
+def grid(table: pl.DataFrame, notes: Iterable[str] = ()) -> HTML:
+    """Shows a table whole, every row and every word, with lines below it."""
     cell = '<{0} style="text-align:left;white-space:nowrap">{1}</{0}>'.format
     head = "".join(cell("th", escape(name)) for name in table.columns)
     rows = ("".join(cell("td", "" if v is None else escape(str(v))) for v in row) for row in table.rows())
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return HTML(f'<table style="margin-left:0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    table_text = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return HTML(f'<table style="margin-left:0">{table_text}</table>{below}')
 
 
 def execute(

@@ -7,10 +7,11 @@ import polars as pl
 
 from weir.documents import read_list
 from weir.errors import InputError
-from weir.labels import label, number, with_interval
+from weir.labels import CUT, DASH, label, number, with_interval
 from weir.load import TESTBED, Level, Study
-from weir.statistics import summarise
+from weir.statistics import CONFIDENCE, POOLED, fitted
 from weir.study import cell_label
+from weir.support import SHOWN, footnote, with_support
 
 #: The metrics of a class that every study's results show, where the class has them.
 CLASS_METRICS = (
@@ -31,9 +32,16 @@ def results(
 ) -> pl.DataFrame:
     """The results of one class: a row per cell, a column per metric that has a value, `n` repetitions.
 
-    Cells read `estimate [low, high]` with the 95 % t interval over repetitions; one repetition has no
-    interval. The default metrics depend on the class's engine.
+    Cells read `estimate [low, high]` with the interval that fits the metric (`statistics.fitted`); one
+    repetition has no interval. The default metrics depend on the class's engine.
     """
+    return captioned(study, table, class_name, metrics)[0]
+
+
+def captioned(
+    study: Study, table: pl.DataFrame, class_name: str, metrics: Iterable[str] | None = None
+) -> tuple[pl.DataFrame, list[str]]:
+    """`results`, and the lines below the table: estimands, intervals, and what its marks mean."""
     names = list(study.varied)
     rows = table.filter(pl.col("class") == class_name)
     if metrics is None:
@@ -41,19 +49,51 @@ def results(
         metrics = CLOSED_METRICS if is_closed else CLASS_METRICS
     cells = _cells(rows, names)
     columns: dict[str, list[str]] = {}
+    summaries: dict[str, pl.DataFrame] = {}
+    dashes: list[str] = []
     for metric in metrics:
         if rows[metric].null_count() == rows.height:
             continue
-        summary = summarise(rows, metric, names, bounds=label(metric).bounds)
-        texts = {
-            tuple(found[name] for name in names): with_interval(
-                found["estimate"], found["low"], found["high"]
-            )
-            for found in summary.iter_rows(named=True)
-        }
+        summary = summaries[metric] = _shown(rows, metric, names)
+        texts = {tuple(found[name] for name in names): _cell(found) for found in summary.to_dicts()}
         columns[label(metric).axis] = [texts.get(key, number(None)) for key, _ in cells]
+        dashes += filter(None, [footnote(study, rows, metric, names)])
     counts = [runs.height for _, runs in cells]
-    return pl.DataFrame({**_levels(names, cells), "n": counts, **columns}, strict=False)
+    shown = pl.DataFrame({**_levels(names, cells), "n": counts, **columns}, strict=False)
+    return shown, [*_interval_notes(summaries), *dashes]
+
+
+def _interval_notes(summaries: dict[str, pl.DataFrame]) -> list[str]:
+    """What the estimates and intervals of a table are: one line for the metrics that are alike."""
+    alike: dict[str, list[str]] = {}
+    cut = False
+    for metric, summary in summaries.items():
+        summary = summary.filter(SHOWN)
+        methods = [method for method in summary["method"].unique(maintain_order=True) if method != "none"]
+        notes = {part for note in summary["note"] for part in note.split(", ")}
+        cut = cut or any(part.startswith("cut at") for part in notes)
+        if methods:
+            how = ", ".join([*methods, *([POOLED] if POOLED in notes else [])])
+            estimand = summary["estimand"][0].capitalize()
+            kind = f"{estimand}, {CONFIDENCE * 100:.0f} % interval ({how})"
+            alike.setdefault(kind, []).append(label(metric).text)
+    lines = [f"{kind}: {', '.join(texts)}." for kind, texts in alike.items()]
+    return [*lines, *([f"{CUT} cut at the limit of the quantity."] if cut else [])]
+
+
+def _shown(rows: pl.DataFrame, metric: str, by: list[str]) -> pl.DataFrame:
+    """Estimates of a metric, and whether each is shown as a number."""
+    summary = fitted(rows, metric, by)
+    kept = with_support(rows.drop_nulls(metric), metric, by)
+    if not by:
+        return summary.with_columns(pl.lit(value=bool(kept[SHOWN].all())).alias(SHOWN))
+    return summary.join(kept.select(*by, SHOWN).unique(), on=by, how="left", nulls_equal=True)
+
+
+def _cell(found: dict[str, object]) -> str:
+    if not found[SHOWN]:
+        return DASH
+    return with_interval(found["estimate"], found["low"], found["high"], found["note"])
 
 
 def side_by_side(study: Study, table: pl.DataFrame, class_name: str, metric: str) -> pl.DataFrame | None:
@@ -69,7 +109,7 @@ def side_by_side(study: Study, table: pl.DataFrame, class_name: str, metric: str
         return None
     across = [name for name in ("filesystem",) if name in study.varied]
     names = [name for name in study.varied if name not in (TESTBED, *across)]
-    summary = summarise(rows, metric, [*names, TESTBED, *across], bounds=label(metric).bounds)
+    summary = _shown(rows, metric, [*names, TESTBED, *across])
     columns = summary.select(TESTBED, *across).unique(maintain_order=True).rows()
     columns.sort(key=lambda key: study.factors[TESTBED].index(key[0]))
     cells = _cells(summary, names)
@@ -86,10 +126,7 @@ def side_by_side(study: Study, table: pl.DataFrame, class_name: str, metric: str
 
 
 def _estimate(summary: pl.DataFrame) -> str:
-    if summary.is_empty():
-        return number(None)
-    found = summary.row(0, named=True)
-    return with_interval(found["estimate"], found["low"], found["high"])
+    return number(None) if summary.is_empty() else _cell(summary.row(0, named=True))
 
 
 def attainment(study: Study, table: pl.DataFrame) -> pl.DataFrame:

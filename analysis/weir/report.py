@@ -79,7 +79,7 @@ def render(study: Study) -> str:
         side_by_side=_side_by_side(study, table),
         attainment=_rows(present.attainment(study, table)) if study.valid_runs else None,
         results=[
-            {"name": c.name, "table": _rows(present.results(study, table, c.name))}
+            {"name": c.name} | _captioned(*present.captioned(study, table, c.name))
             for c in study.classes
             if study.valid_runs and c.name in set(table["class"])
         ],
@@ -184,6 +184,10 @@ def _span(values: set[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
+def _captioned(table: pl.DataFrame, notes: list[str]) -> dict[str, Any]:
+    return {"table": _rows(table), "notes": notes}
+
+
 def _rows(table: pl.DataFrame) -> dict[str, Any]:
     return {"columns": table.columns, "rows": [[_text(value) for value in row] for row in table.rows()]}
 
@@ -193,7 +197,7 @@ def _fairness(study: Study) -> dict[str, Any] | None:
         return None
     runs = run_table(study).with_columns(pl.lit("all").alias("class"))
     names = [n for n in ("jain_classes", "jain_classes_weighted", "throughput_mb_s") if n in runs.columns]
-    return _rows(present.results(study, runs, "all", names))
+    return _captioned(*present.captioned(study, runs, "all", names))
 
 
 def _tiers(study: Study) -> dict[str, Any] | None:

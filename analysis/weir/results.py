@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir import answers, locate, present, statistics
+from weir import answers, locate, present, statistics, support
 from weir.documents import read_document
 from weir.errors import InputError, Skipped
 from weir.labels import label, objective_text
@@ -108,15 +108,35 @@ class Study:
         return found if class_name is None else found.filter(pl.col("class") == class_name)
 
     def frame(self) -> Any:
-        """`runs` as a pandas DataFrame."""
+        """`runs` as a pandas DataFrame.
+
+        A column such as `response_p99_shown` is false where tables and figures have a dash in place of the
+        quantile of the row's cell, since it rests on too few independent responses.
+        """
         import pandas as pd
 
-        return pd.DataFrame(self.runs.to_dict(as_series=False))
+        table = self.runs
+        for metric in support.tail_metrics():
+            name = metric.removesuffix("_ms") + "_shown"
+            table = support.with_support(table, metric, ["class", *self.factors], name)
+        return pd.DataFrame(table.to_dict(as_series=False))
 
     def summary(self, metric: str = "response_p95_ms") -> pl.DataFrame:
-        """Mean of a metric by class and cell, with its 95 % t interval over repetitions."""
-        by = ["class", *self.factors]
-        return statistics.summarise(self.runs, metric, by, bounds=label(metric).bounds)
+        """Estimate of a metric by class and cell, with its 95 % interval over repetitions.
+
+        The estimand and the interval are those that fit the metric: `weir.statistics.fitted`, class by class.
+        `quantile_shown` is false of quantiles that tables and figures do not show (`weir.support`).
+        """
+        by = list(self.factors)
+        parts = []
+        for app_class in self.classes:
+            rows = self.runs.filter(pl.col("class") == app_class.name)
+            found = statistics.fitted(rows, metric, ["class", *by])
+            kept = support.with_support(rows.drop_nulls(metric), metric, by).select(
+                "class", *by, support.SHOWN
+            )
+            parts.append(found.join(kept.unique(), on=["class", *by], how="left", nulls_equal=True))
+        return pl.concat(parts)
 
     def comparisons(
         self,
@@ -163,6 +183,10 @@ class Study:
         """The results of one class as text: a row per cell, a column per metric, with intervals."""
         return present.results(self.loaded, self.runs, class_name)
 
+    def captioned(self, class_name: str) -> tuple[pl.DataFrame, list[str]]:
+        """`table`, and the lines below it: estimands, intervals, and what its marks mean."""
+        return present.captioned(self.loaded, self.runs, class_name)
+
     def without_data(self) -> pl.DataFrame:
         """Runs that are invalid, skipped, missing or of an earlier plan, with the reason."""
         return present.excluded(self.loaded)
@@ -180,7 +204,7 @@ class Study:
     def plot(
         self, metric: str = "response_p95_ms", class_name: str | None = None, x: str | None = None
     ) -> Figure:
-        """A metric of one class by the study's factors: runs, means, intervals, objective.
+        """A metric of one class by the study's factors: runs, estimates, intervals, objective.
 
         Args:
             metric: the column.

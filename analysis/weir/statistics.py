@@ -6,7 +6,7 @@ interval is never computed from them. One repetition has no interval, and says s
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 from scipy import special
 
+from weir.labels import cut_at, label
 from weir.multiplicity import Paired, judge, variances_agree
 
 Method = Literal["t", "log-t", "bootstrap-percentile", "bootstrap-bca"]
@@ -23,6 +24,8 @@ RESAMPLES = 9999
 FEWEST_FOR_BOOTSTRAP = 10
 MEAN = "mean of runs"
 GEOMETRIC_MEAN = "geometric mean of runs"
+#: The note of an interval whose variance is that of several groups.
+POOLED = "pooled variance"
 #: A bootstrap draws from a generator of its own with this seed, so that a figure is the same every time.
 SEED = 20_250_101
 
@@ -125,7 +128,7 @@ def mean_interval(
         low, high = result.confidence_interval
     else:
         raise ValueError(f"unknown method {method!r}: t, log-t, bootstrap-percentile or bootstrap-bca")
-    cut = [f"cut at {bound:g}" for bound in bounds if (bound > low if bound == bounds[0] else bound < high)]
+    cut = [cut_at(bound) for bound in bounds if (bound > low if bound == bounds[0] else bound < high)]
     low, high = max(float(low), bounds[0]), min(float(high), bounds[1])
     return Interval(estimate, low, high, x.size, method, confidence, ", ".join(cut))
 
@@ -243,7 +246,7 @@ def summarise(
         method: the interval's method; where a value is not above 0, `log-t` is replaced by `t` in all groups.
         bounds: the range of the quantity.
         pool: take the variance from all groups together, where theirs agree (`common_spread`); for `t` and
-            `log-t`.
+            `log-t`. A group of one repetition has no interval.
 
     Returns:
         One row per group: the `by` columns, `estimate`, `low`, `high`, `n`, `method`, `note`, `estimand`.
@@ -268,9 +271,22 @@ def summarise(
         if group["repetition"].n_unique() < group.height:
             name = dict(zip(by, key, strict=True))
             raise ValueError(f"{metric} of {name} has several rows of one repetition: group by more columns")
-        interval = mean_interval(group[metric].to_numpy(), method, bounds=bounds, common=common)
+        own = common if group.height > 1 else None
+        interval = mean_interval(group[metric].to_numpy(), method, bounds=bounds, common=own)
+        if own is not None and interval.low is not None:
+            interval = replace(interval, note=", ".join(filter(None, (POOLED, interval.note))))
         rows.append(dict(zip(by, key, strict=True)) | _columns(interval))
     return _frame(rows, table, by)
+
+
+def fitted(table: pl.DataFrame, metric: str, by: Iterable[str]) -> pl.DataFrame:
+    """`summarise` with the estimand and interval that fit the metric, and a pooled variance where it may be.
+
+    Quantities above 0, such as response times, have the geometric mean of runs and the `log-t` interval;
+    others have the mean of runs and the `t` interval: `weir.labels`.
+    """
+    own = label(metric)
+    return summarise(table, metric, by, own.method, bounds=own.bounds, pool=True)
 
 
 def compare(

@@ -21,7 +21,7 @@ TIMES_PER_BATCH = 8
 FEWEST_BATCHES = 8
 MOST_BATCHES = 64
 #: A quantile is reported from this many effective responses beyond it on.
-FEWEST_BEYOND = 5
+FEWEST_BEYOND = 10
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+from weir.labels import DASH
 from weir.plots.style import QUIET, on_lines, width_inch
 
 #: A positive axis whose largest value is this many times its smallest is logarithmic.
@@ -16,6 +17,8 @@ LOG_RATIO = 30
 NARROW_RATIO = 200
 #: What stands beside the mark of an infinite value.
 UNBOUNDED = "unbounded"
+#: What stands in place of an estimate that rests on too few responses.
+TOO_FEW = f"{DASH} too few responses"
 #: Width of a legend's key with its space, in letters.
 _KEY_LETTERS = 7
 
@@ -168,6 +171,28 @@ def unbounded(
         axis.plot(at, edge, marker="^", transform=axis.get_xaxis_transform(), **look)
         turned = {"rotation": 90, "ha": "center", "va": "top"}
         axis.text(at, before - 0.02, text, transform=axis.get_xaxis_transform(), **turned, **own)
+
+
+def cut(axis: Axes, at: float, end: float, color: str, *, low: bool, across: bool = False) -> None:
+    """Marks the end of an interval that was cut at a limit of the quantity by a triangle.
+
+    Args:
+        axis: the panel.
+        at: the place on the other axis, in data.
+        end: the end, in data.
+        color: of the series.
+        low: whether it is the lower end.
+        across: whether values go along the x axis.
+    """
+    marker = ("<" if low else ">") if across else ("v" if low else "^")
+    place = (end, at) if across else (at, end)
+    axis.plot(*place, marker=marker, color=color, markersize=3.5, linestyle="none", clip_on=False, zorder=5)
+
+
+def dash(axis: Axes, at: float, color: str) -> None:
+    """A dash with a label at the lower edge of the panel: an estimate that is not shown as a number."""
+    look = {"color": color, "ha": "center", "va": "bottom", "fontsize": mpl.rcParams["legend.fontsize"] - 1}
+    axis.text(at, 0.02, TOO_FEW, rotation=90, transform=axis.get_xaxis_transform(), **look)
 
 
 def name_rows(axis: Axes, names: Sequence[str]) -> None:

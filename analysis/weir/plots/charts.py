@@ -7,6 +7,7 @@ at the panel's edge and the word "unbounded".
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -16,7 +17,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from weir.labels import label, number
+from weir.labels import is_cut, label, number
 from weir.load import Level
 from weir.plots import axes as panels
 from weir.plots import facets
@@ -25,7 +26,7 @@ from weir.plots.axes import unbounded
 from weir.plots.facets import GROUP_WIDTH, Facets, Place, Table, centre
 from weir.plots.palette import Look, look_of
 from weir.plots.style import on_lines, style
-from weir.statistics import compare, summarise
+from weir.statistics import compare, fitted, summarise
 from weir.study import cell_label
 
 #: The part of a figure's width that names of rows take at most.
@@ -52,10 +53,14 @@ def intervals(
     joined: bool | None = None,
     runs: bool = True,
     sharey: bool = True,
+    fit: bool = False,
+    shown: str | None = None,
     height: float | None = None,
     note: str = "",
 ) -> Figure:
-    """A metric by factors: its mean over repetitions with the interval, and runs as small points.
+    """A metric by factors: its estimate over repetitions with the interval, and runs as small points.
+
+    An interval that is cut at a limit of the quantity has a triangle at that end.
 
     Args:
         table: one row per run (of one class, or of the runs as a whole).
@@ -72,6 +77,9 @@ def intervals(
         joined: whether lines join the estimates; by default if the axis is one of numbers.
         runs: draw the runs.
         sharey: whether panels share the y axis.
+        fit: estimand and interval that fit the metric (`statistics.fitted`), instead of means of runs with t
+            intervals. `bounds` are then those of its label.
+        shown: a column of truths, alike in all rows of a cell; a cell without has a dash in place of numbers.
         height: of the figure without legend and note, in inches.
         note: what else there is to say below the figure.
 
@@ -89,17 +97,27 @@ def intervals(
     at = Facets.of(table.drop_nulls(value), x=x, hue=hue, col=col, row=row, order=order, words=words)
     if at.table.is_empty():
         raise ValueError(f"no run has a value of {', '.join(metrics)}")
-    summary = summarise(at.table, value, at.factors, bounds=bounds or label(metrics[0]).bounds)
+    if fit:
+        summary = fitted(at.table, value, at.factors)
+    else:
+        summary = summarise(at.table, value, at.factors, bounds=bounds or label(metrics[0]).bounds)
+    drawn, dashes = at.table, summary.clear()
+    if shown is not None:
+        drawn = at.table.filter(shown)
+        hidden = at.table.filter(~pl.col(shown))
+        dashes, summary = _split_off(summary, hidden, at.factors)
     scaled = at.scaled if scaled is None else scaled
     joined = scaled if joined is None else joined
     figure = facets.grid(at, height=height, sharey=sharey and single)
     rows, columns = panels.grid_shape(figure.axes)
     inches, tall = 0.66 * figure.get_figwidth() / columns, 0.6 * figure.get_figheight() / rows
     for axis, of_row, of_col in at.panels(figure):
-        panel = at.only(at.table, of_row, of_col)
+        panel = at.only(drawn, of_row, of_col)
         if runs:
             _draw_runs(axis, panel, value, at, scaled)
         _draw_estimates(axis, at.only(summary, of_row, of_col), at, scaled, joined)
+        for found in at.only(dashes, of_row, of_col).to_dicts():
+            panels.dash(axis, *_place(at, found, scaled, joined))
         if limit is not None:
             facets.draw_limit(axis, limit)
         facets.name_levels(axis, at, scaled, inches)
@@ -109,11 +127,14 @@ def intervals(
         if single and not axis.get_subplotspec().is_first_col():
             axis.set_ylabel("")
     if single and sharey:
-        facets.scale_values(figure.axes, at.table[value].to_list(), limit)
+        # In decades, the ends of intervals have their place too.
+        ends = [*summary["low"], *summary["high"]] if fit else []
+        facets.scale_values(figure.axes, [*drawn[value], *ends], limit)
     facets.label_lowest(figure)
     facets.group_legend(figure, at, limit, lines=joined)
     points = "Small points: runs; bars" if runs else "Bars"
-    write_note(figure, " ".join(filter(None, (facets.interval_caption(summary, points), note))))
+    caption = facets.interval_caption(summary, points) if summary.height else ""
+    write_note(figure, " ".join(filter(None, (caption, note))))
     return figure
 
 
@@ -309,8 +330,10 @@ def timeline(
                     color=look.color, linestyle=look.linestyle, linewidth=1.2,
                     err_kws={"linewidth": 0}, ax=axis,
                 )  # fmt: skip
-            for moment in own.filter(pl.col("estimate").is_infinite())[time]:
-                unbounded(axis, float(moment), look.color)
+            for found in own.to_dicts():
+                if math.isinf(found["estimate"]):
+                    unbounded(axis, float(found[time]), look.color)
+                _mark_cuts(axis, float(found[time]), found, look.color)
         axis.set_xlabel(words.get(time, "Time (s)"))
         first = axis.get_subplotspec().is_first_col()
         axis.set_ylabel(facets.metric_title(value, words, 2.0) if first else "")
@@ -326,7 +349,11 @@ def timeline(
 
 @style()
 def split(
-    table: Table, parts: Sequence[str] = ("queueing_mean_ms", "service_mean_ms"), *, by: Sequence[str] = ()
+    table: Table,
+    parts: Sequence[str] = ("queueing_mean_ms", "service_mean_ms"),
+    *,
+    by: Sequence[str] = (),
+    fit: bool = False,
 ) -> Figure:
     """Parts of a time, stacked, with the interval of each.
 
@@ -334,6 +361,7 @@ def split(
         table: one row per run with a column for each part.
         parts: the columns, in the order of the stack; the last title names the unit of all.
         by: the factors: a row for each cell.
+        fit: as of `intervals`.
 
     Raises:
         ValueError: no run has all parts.
@@ -342,7 +370,10 @@ def split(
     table = table.drop_nulls(parts) if set(parts) <= set(table.columns) else table.clear()
     if table.is_empty():
         raise ValueError(f"no run has a value of {' and '.join(parts)}")
-    found = [summarise(table, part, by, bounds=label(part).bounds) for part in parts]
+    found = [
+        fitted(table, part, by) if fit else summarise(table, part, by, bounds=label(part).bounds)
+        for part in parts
+    ]
     cells = found[0].select(by).rows() if by else [()]
     texts = row_texts(cells, by)
     figure, (axis,) = panels.panels(1, 1, 0.75 + _height(texts, 0.22))
@@ -358,6 +389,9 @@ def split(
                 level = y + 0.26 * (i - (len(parts) - 1) / 2)
                 reach = [start[y] + one["low"], start[y] + one["high"]]
                 axis.plot(reach, [level, level], color="#222222", linewidth=1)
+                for end, at, low in zip(("low", "high"), reach, (True, False), strict=True):
+                    if is_cut(one[end], one["note"]):
+                        panels.cut(axis, level, at, "#222222", low=low, across=True)
             elif math.isinf(one["estimate"]):
                 unbounded(axis, y, color, across=True)
         start = start + bounded
@@ -366,7 +400,7 @@ def split(
     axis.set_xlabel("Mean time per request (ms)")
     panels.legend(figure, axis, len(parts), loc="outside upper right")
     order = ", then ".join(label(part).text.removeprefix("Mean ") for part in parts)
-    write_note(figure, f"{order.capitalize()}; {facets.interval_caption(found[0], 'black lines')}")
+    write_note(figure, f"{order.capitalize()}; {facets.interval_caption(pl.concat(found), 'black lines')}")
     return figure
 
 
@@ -431,11 +465,35 @@ def _draw_estimates(axis: Axes, summary: pl.DataFrame, at: Facets, scaled: bool,
             markersize=5, markeredgecolor="white", markeredgewidth=0.5, zorder=4, legend=False, ax=axis,
         )  # fmt: skip
     marks: list[float] = []
-    for found in summary.filter(pl.col("estimate").is_infinite()).iter_rows(named=True):
-        x, hue = found[at.x] if at.x else at.levels[None][0], found[at.hue] if at.hue else at.levels[None][0]
-        place = at.levels[at.x].index(x) if joined and not scaled else centre(at, x, hue, scaled=scaled)
-        unbounded(axis, place, at.look[at.hue][str(hue)].color, nth=marks.count(place))
-        marks.append(place)
+    for found in summary.to_dicts():
+        place, color = _place(at, found, scaled, joined)
+        if math.isinf(found["estimate"]):
+            unbounded(axis, place, color, nth=marks.count(place))
+            marks.append(place)
+        _mark_cuts(axis, place, found, color)
+
+
+def _mark_cuts(axis: Axes, place: float, found: dict[str, Any], color: str) -> None:
+    for end in ("low", "high"):
+        if is_cut(found[end], found["note"]):
+            panels.cut(axis, place, found[end], color, low=end == "low")
+
+
+def _place(at: Facets, found: dict[str, Any], scaled: bool, joined: bool) -> tuple[float, str]:
+    """Where an estimate stands along the axis, and its colour."""
+    x, hue = (found[name] if name else at.levels[None][0] for name in (at.x, at.hue))
+    place = at.levels[at.x].index(x) if joined and not scaled else centre(at, x, hue, scaled=scaled)
+    return float(place), at.look[at.hue][str(hue)].color
+
+
+def _split_off(
+    summary: pl.DataFrame, hidden: pl.DataFrame, by: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The estimates of the cells that are hidden, and the others."""
+    if not by:
+        return (summary, summary.clear()) if hidden.height else (summary.clear(), summary)
+    cells = hidden.select(by).unique()
+    return tuple(summary.join(cells, on=by, how=how, nulls_equal=True) for how in ("semi", "anti"))
 
 
 def _rows(result: pl.DataFrame, cells: Sequence[tuple[Level, ...]], names: Sequence[str]) -> pl.DataFrame:

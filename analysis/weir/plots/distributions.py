@@ -61,7 +61,7 @@ def tail(
         run: the column that tells runs apart.
         order: levels by column, in the order of the figure.
         words: what columns and levels are called.
-        band: draw the mean of each quantile over runs with its interval, instead of a line per run.
+        band: draw the geometric mean of each quantile over runs with its interval, instead of a line per run.
         height: of the figure without legend and note, in inches.
 
     Raises:
@@ -98,7 +98,8 @@ def tail(
     names = [at.called(name) for name in (at.x, at.hue) if name is not None]
     facets.place_legend(figure, handles, names[0] if len(names) == 1 else None)
     n = at.table[run].n_unique()
-    drawn = "Lines: means of quantiles over runs; shades: 95% intervals (t)," if band else "One line per run,"
+    means = "Lines: geometric means of quantiles over runs; shades: 95% intervals (log-t),"
+    drawn = means if band else "One line per run,"
     lost = at.table[value].is_infinite().mean()
     share = f" Never completed: {lost:.2%} of the requests; their time is {panels.UNBOUNDED}." if lost else ""
     write_note(figure, f"{drawn} n = {n} runs{'' if band else '; no interval'}.{share}")
@@ -217,10 +218,13 @@ def _draw_tail(
     least = min(map(len, runs))
     above = np.geomspace(0.995, max(1.0 / least, 1e-5), TAIL_POINTS)
     ranks = [np.sort(values)[np.ceil((1 - above) * len(values) - 1e-9).astype(int) - 1] for values in runs]
-    found = [mean_interval(column, bounds=(0, math.inf)) for column in np.array(ranks).T]
+    found = [
+        mean_interval(column, "log-t" if (column > 0).all() else "t", bounds=(0, math.inf))
+        for column in np.array(ranks).T
+    ]
     bounded = [at for at, one in enumerate(found) if math.isfinite(one.estimate)]
     axis.plot([found[at].estimate for at in bounded], above[bounded], linewidth=1.2, **look)
-    shaded = [at for at in bounded if (found[at].low or 0) > 0]
+    shaded = [at for at in bounded if found[at].low is not None]
     axis.fill_betweenx(
         above[shaded], [found[at].low for at in shaded], [found[at].high for at in shaded],
         color=look["color"], alpha=0.2, linewidth=0,

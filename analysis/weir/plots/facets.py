@@ -20,7 +20,7 @@ from weir.plots import axes as panels
 from weir.plots.layout import is_numeric
 from weir.plots.palette import Look, looks
 from weir.plots.style import on_lines, width_inch
-from weir.statistics import CONFIDENCE
+from weir.statistics import CONFIDENCE, POOLED
 
 Table = pl.DataFrame | pd.DataFrame
 #: The columns that one place of a figure shows; of several, the levels are joined.
@@ -350,7 +350,7 @@ def metric_title(metric: str, words: Mapping[object, str], inches: float) -> str
 
 
 def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition") -> str:
-    """Caption of intervals, such as `bars: 95% intervals (t), n = 3 repetitions`."""
+    """Caption of intervals, such as `bars: 95% intervals of the mean of runs (t), n = 3 repetitions`."""
     summary = summary.drop_nulls("estimate")
     ns = sorted(summary["n"].unique().to_list())
     n = f"n = {ns[0]}" if len(ns) == 1 else f"n = {ns[0]} to {ns[-1]}"
@@ -361,7 +361,14 @@ def interval_caption(summary: pl.DataFrame, bars: str, unit: str = "repetition")
     without = summary.filter(pl.col("low").is_null() & pl.col("estimate").is_finite())
     reasons = sorted({"n = 1" if n == 1 else "all are equal" for n in without["n"]})
     but = f" (none where {' or '.join(reasons)})" if reasons else ""
-    return f"{bars}: {CONFIDENCE:.0%} intervals ({', '.join(methods)}){but}, {n} {units}."
+    bounded = summary.drop_nulls("low")
+    parts = [part for note in bounded["note"] for part in note.split(", ")]
+    pooled = POOLED if parts.count(POOLED) == bounded.height else f"{POOLED} for some"
+    how = ", ".join([*methods, *([pooled] if POOLED in parts else [])])
+    of = " or ".join(bounded["estimand"].unique(maintain_order=True))
+    text = f"{bars}: {CONFIDENCE:.0%} intervals of the {of} ({how}){but}, {n} {units}."
+    is_cut = any(part.startswith("cut at") for part in parts)
+    return f"{text} Triangles: cut at the limit of the quantity." if is_cut else text
 
 
 def level_text(level: object) -> str:

@@ -13,6 +13,7 @@ from weir.load import Level, Study
 from weir.plots import charts, distributions
 from weir.plots.layout import Layout, place
 from weir.study import comparable
+from weir.support import SHOWN, footnote, with_support
 from weir.tables import scan_measured
 
 
@@ -24,7 +25,9 @@ def intervals(
     limit: float | None = None,
     x: str | None = None,
 ) -> Figure:
-    """A metric by the study's factors: runs as small points, their mean, and its interval.
+    """A metric by the study's factors: runs as small points, their estimate, and its interval.
+
+    A cell whose quantile rests on too few independent responses has a dash (`weir.support`).
 
     Args:
         study: the study.
@@ -36,8 +39,10 @@ def intervals(
     Raises:
         ValueError: no row has a value of the metric.
     """
-    table, at = place(study, table.drop_nulls(metric), x)
-    return charts.intervals(table, metric, limit=limit, order=_order(study, at), **_places(at))
+    kept = with_support(table.drop_nulls(metric), metric, study.varied)
+    table, at = place(study, kept, x)
+    own = {"fit": True, "shown": SHOWN, "note": footnote(study, kept, metric, study.varied) or ""}
+    return charts.intervals(table, metric, limit=limit, order=_order(study, at), **own, **_places(at))
 
 
 def ratios(
@@ -100,7 +105,7 @@ def split(study: Study, table: pl.DataFrame) -> Figure:
     Raises:
         ValueError: no run has both.
     """
-    return charts.split(table, by=list(study.varied))
+    return charts.split(table, by=list(study.varied), fit=True)
 
 
 def _places(at: Layout) -> dict[str, str | None]:
