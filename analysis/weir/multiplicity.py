@@ -152,7 +152,7 @@ def judge(family: Sequence[Paired], confidence: float = CONFIDENCE) -> list[Judg
         raise ValueError("a comparison needs finite differences, and at least one")
     level = (1 - confidence) * ALLOWANCE
     variances = [float(x.var(ddof=1)) if x.size > 1 else 0.0 for x in samples]
-    common, degrees = _pooled(family) if len(family) > 1 else (0.0, 0)
+    common, degrees = pooled_variance(family) if len(family) > 1 else (0.0, 0)
     pooled = common > 0 and variances_agree(variances, [x.size - 1 for x in samples])
     if pooled:
         names = [one.group for one in family]
@@ -173,7 +173,7 @@ def judge(family: Sequence[Paired], confidence: float = CONFIDENCE) -> list[Judg
     return [one if one.p is None else replace(one, adjusted_p=float(next(adjusted))) for one in judged]
 
 
-def _pooled(family: Sequence[Paired]) -> tuple[float, int]:
+def pooled_variance(family: Sequence[Paired]) -> tuple[float, int]:
     """The variance of one paired difference, common to the family, and its degrees of freedom.
 
     Twice the residual mean square of levels and blocks. The baseline of a group is its level at 0 in every
