@@ -110,7 +110,10 @@ def simultaneous_t(groups: Sequence[int], degrees: int, confidence: float = CONF
         )
         return confidence - float(none.mean())
 
-    return float(optimize.brentq(uncovered, 1e-3, 1e6, xtol=1e-6))
+    # Between the values of one comparison and of Bonferroni; wider, because the quadrature is inexact.
+    ends = (1, sum(groups))
+    low, high = (float(special.stdtrit(degrees, 1 - (1 - confidence) / 2 / m)) for m in ends)
+    return float(optimize.brentq(uncovered, low / 2, high * 2, xtol=1e-6))
 
 
 def variances_agree(variances: ArrayLike, degrees: ArrayLike) -> bool:

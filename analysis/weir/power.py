@@ -36,6 +36,7 @@ CHANGES = (0.05, 0.10, 0.20)
 SHOWN_CHANGE = 0.10
 #: Points of the quadrature over the variation that the pilot allows.
 _POINTS = 128
+_TYPICAL_DEGREES = 30
 #: The largest change that is searched for: a factor of e^10.
 _LARGEST = 10.0
 
@@ -77,14 +78,21 @@ def probability(design: Design, effect: float, n: int) -> float:
     return float(1 - np.mean(np.where(noncentrality < critical + 30, below, 0)))
 
 
-@lru_cache(maxsize=4096)
 def _critical(groups: tuple[int, ...], pooled: bool, n: int) -> tuple[float, int]:
     """The critical value of `multiplicity.judge` with `n` repetitions, and its degrees of freedom."""
-    level = (1 - CONFIDENCE) * ALLOWANCE
-    if pooled:
-        degrees = sum(groups) * (n - 1)
-        return simultaneous_t(groups, degrees, 1 - level), degrees
-    return float(special.stdtrit(n - 1, 1 - level / 2 / sum(groups))), n - 1
+    degrees = (sum(groups) if pooled else 1) * (n - 1)
+    level = _dunnett_level(groups) if pooled else (1 - CONFIDENCE) * ALLOWANCE / sum(groups)
+    return float(special.stdtrit(degrees, 1 - level / 2)), degrees
+
+
+@lru_cache
+def _dunnett_level(groups: tuple[int, ...]) -> float:
+    """The level at which Student's t has Dunnett's critical value.
+
+    It hardly depends on the degrees of freedom: from 10 of them the value is within 3 % of Dunnett's.
+    """
+    critical = simultaneous_t(groups, _TYPICAL_DEGREES, 1 - (1 - CONFIDENCE) * ALLOWANCE)
+    return 2 * float(special.stdtr(_TYPICAL_DEGREES, -critical))
 
 
 def repetitions(design: Design, effect: float, power: float = POWER) -> int | None:
@@ -165,7 +173,7 @@ class StudyPower:
             return ""
         parts = [f"{_count(one.needed[change])} for {name}" for name, one in worst.items()]
         hours = [one.hours[change] for one in worst.values() if one.hours[change] is not None]
-        cost = f"; {number(max(hours))} hours for all of them" if len(hours) == len(worst) else ""
+        cost = f"; all of them take {_duration(max(hours))}" if len(hours) == len(worst) else ""
         return (
             f"Repetitions that show a change of {change:.0%} with probability {self.power:g}: "
             f"{', '.join(parts)}{cost}."
@@ -186,7 +194,7 @@ class StudyPower:
             }
             for change, count in one.needed.items():
                 hours = one.hours[change]
-                cost = "" if hours is None else f" ({number(hours)} h)"
+                cost = "" if hours is None else f" ({_duration(hours)})"
                 row[f"{change:.0%}"] = _count(count) + cost
             rows.append(row | {"note": one.note})
         return pl.DataFrame(rows)
@@ -204,6 +212,14 @@ class StudyPower:
         return {
             "study": self.study, "power": self.power, "block_s": self.block_s, "comparisons": comparisons,
         }  # fmt: skip
+
+
+def _duration(hours: float) -> str:
+    """A duration in its largest unit: `2.31 h`, `4.50 min`, `14.7 s`."""
+    for unit, size in (("h", 1), ("min", 60)):
+        if hours * size >= 1:
+            return f"{number(hours * size)} {unit}"
+    return f"{number(hours * 3600)} s"
 
 
 def _count(value: int | None) -> str:
@@ -251,9 +267,7 @@ def power_of(
         }
         effect = smallest_effect(design, n, power)
         smallest = None if effect is None else math.expm1(effect)
-        comparisons.append(
-            Comparison(class_name, metric, pair, design.deviation, n, smallest, needed, hours)
-        )
+        comparisons.append(Comparison(class_name, metric, pair, design.deviation, n, smallest, needed, hours))
     nothing = dict.fromkeys(changes)
     comparisons += [
         Comparison(class_name, metric, pair, None, n, None, nothing, nothing, note)
@@ -272,7 +286,8 @@ def _designs(family: Sequence[Paired]) -> list[Design]:
     if common > 0 and variances_agree(variances, [x.size - 1 for x in samples]):
         return [Design(math.sqrt(common), degrees, groups, True)] * len(family)
     return [
-        Design(math.sqrt(variance), x.size - 1, groups) for variance, x in zip(variances, samples, strict=True)
+        Design(math.sqrt(variance), x.size - 1, groups)
+        for variance, x in zip(variances, samples, strict=True)
     ]
 
 
