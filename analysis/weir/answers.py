@@ -115,6 +115,23 @@ def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> lis
         One answer for each class with a response time and each level but the baseline; the first is the one
         furthest from 1. Empty where the study varies no factor of names.
     """
+    kept = compared(study, table, factor)
+    family = [Paired(gaps, answer.class_name) for answer, gaps in kept if gaps]
+    judged = iter(judge(family) if family else [])
+    done = [_judged(answer, gaps, next(judged), len(family)) if gaps else answer for answer, gaps in kept]
+    return sorted(done, key=lambda answer: -_distance(answer.ratio))
+
+
+def compared(
+    study: Study, table: pl.DataFrame, factor: str | None = None
+) -> list[tuple[Answer, dict[int, float]]]:
+    """The answers before they are judged, each with the logarithm of its ratio by block, if it has any.
+
+    Args:
+        study: the study.
+        table: one row per valid run and class.
+        factor: the factor; `main_factor` if None.
+    """
     factor = factor or main_factor(study)
     if factor is None or table.is_empty():
         return []
@@ -131,11 +148,7 @@ def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> lis
         for app_class in study.classes
         for level in levels
     ]
-    kept = [(replace(answer, testbed=testbed), gaps) for answer, gaps in found if answer is not None]
-    family = [Paired(gaps, answer.class_name) for answer, gaps in kept if gaps]
-    judged = iter(judge(family) if family else [])
-    done = [_judged(answer, gaps, next(judged), len(family)) if gaps else answer for answer, gaps in kept]
-    return sorted(done, key=lambda answer: -_distance(answer.ratio))
+    return [(replace(answer, testbed=testbed), gaps) for answer, gaps in found if answer is not None]
 
 
 def main_factor(study: Study) -> str | None:

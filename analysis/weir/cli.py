@@ -1,9 +1,10 @@
-"""Command line of the analysis: `python -m weir summary|report|compare|export|figures|lab|...`.
+"""Command line of the analysis: `python -m weir summary|report|compare|power|export|figures|lab|...`.
 
 Exit codes: 0 done, 1 the work failed, 2 bad input; `compare`: 3 something is worse, 4 undecided (`--strict`).
 """
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -96,6 +97,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     compare.set_defaults(run=_compare)
 
+    power = commands.add_parser(
+        "power",
+        help="print the repetitions that show a change of 5, 10 and 20 %%, and their cost",
+        description="The runs of the study, or of an A/A study, are the pilot.",
+    )
+    power.add_argument("study", metavar="STUDY", help="a study with results, by name or folder")
+    power.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
+    power.add_argument(
+        "--power", type=float, default=0.8, metavar="P",
+        help="probability of showing a change that is there (default: 0.8)",
+    )  # fmt: skip
+    power.add_argument("--json", action="store_true", help="print as JSON")
+    power.set_defaults(run=_power)
+
     export = commands.add_parser(
         "export", help="write the runs and requests of a study as tables for other tools"
     )
@@ -166,6 +181,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     from weir import present
     from weir.answers import answers
     from weir.load import load_study
+    from weir.power import SHOWN_CHANGE, power_of
     from weir.study import class_table
 
     if options.fresh:
@@ -175,6 +191,8 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     console.print(f"{study.name}: {study.question}", soft_wrap=True)
     for answer in answers(study, table)[:MOST_ANSWERS]:
         console.print(f"  {answer.sentence()}", soft_wrap=True)
+    if sentence := power_of(study, table, changes=(SHOWN_CHANGE,)).sentence():
+        console.print(f"  {sentence}", soft_wrap=True)
     if study.note:
         console.print(f"{study.name}: {study.note}", soft_wrap=True)
     counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
@@ -210,6 +228,37 @@ def _compare(options: argparse.Namespace, console: Console) -> int:
     if found.count("worse"):
         return 3
     return 4 if options.strict and found.count("undecided") + found.count("not comparable") else 0
+
+
+def _power(options: argparse.Namespace, console: Console) -> int:
+    from weir.load import load_study
+    from weir.power import power_of
+    from weir.study import class_table
+
+    if not 0 < options.power < 1:
+        raise InputError("--power", f"is {options.power:g}, not between 0 and 1", "give 0.8")
+    study = load_study(_folder(options))
+    found = power_of(study, class_table(study), options.power)
+    if options.json:
+        print(json.dumps(found.document(), indent=2))
+        return 0
+    console.print(f"{study.name}: {study.question}", soft_wrap=True)
+    if not found.comparisons:
+        raise InputError(study.path, "has no valid run with a response time", "run the study first")
+    _print(console, found.table(), f"repetitions for a change, with power {options.power:g}")
+    console.print(found.sentence() or "no comparison has a variation: run at least two repetitions")
+    return 0
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """The folder of a study's results, which is named by its path or its name."""
+    from weir import locate
+
+    given = Path(options.study)
+    if given.is_dir():
+        return given
+    folder = options.results or locate.results()
+    return locate.study(options.study, folder) or folder / options.study
 
 
 def _export(options: argparse.Namespace, console: Console) -> int:

@@ -110,7 +110,10 @@ def simultaneous_t(groups: Sequence[int], degrees: int, confidence: float = CONF
         )
         return confidence - float(none.mean())
 
-    return float(optimize.brentq(uncovered, 1e-3, 1e6, xtol=1e-6))
+    # Between the values of one comparison and of Bonferroni; wider, because the quadrature is inexact.
+    ends = (1, sum(groups))
+    low, high = (float(special.stdtrit(degrees, 1 - (1 - confidence) / 2 / m)) for m in ends)
+    return float(optimize.brentq(uncovered, low / 2, high * 2, xtol=1e-6))
 
 
 def variances_agree(variances: ArrayLike, degrees: ArrayLike) -> bool:
@@ -152,7 +155,7 @@ def judge(family: Sequence[Paired], confidence: float = CONFIDENCE) -> list[Judg
         raise ValueError("a comparison needs finite differences, and at least one")
     level = (1 - confidence) * ALLOWANCE
     variances = [float(x.var(ddof=1)) if x.size > 1 else 0.0 for x in samples]
-    common, degrees = _pooled(family) if len(family) > 1 else (0.0, 0)
+    common, degrees = pooled_variance(family) if len(family) > 1 else (0.0, 0)
     pooled = common > 0 and variances_agree(variances, [x.size - 1 for x in samples])
     if pooled:
         names = [one.group for one in family]
@@ -173,7 +176,7 @@ def judge(family: Sequence[Paired], confidence: float = CONFIDENCE) -> list[Judg
     return [one if one.p is None else replace(one, adjusted_p=float(next(adjusted))) for one in judged]
 
 
-def _pooled(family: Sequence[Paired]) -> tuple[float, int]:
+def pooled_variance(family: Sequence[Paired]) -> tuple[float, int]:
     """The variance of one paired difference, common to the family, and its degrees of freedom.
 
     Twice the residual mean square of levels and blocks. The baseline of a group is its level at 0 in every

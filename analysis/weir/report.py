@@ -16,6 +16,7 @@ from weir.answers import answers, drifting
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
 from weir.pages import write_page
+from weir.power import SHOWN_CHANGE, power_of
 from weir.report_figures import Exhibit, exhibits
 from weir.study import class_table, objective_metric, run_table
 from weir.tiers import tiers
@@ -72,6 +73,7 @@ def render(study: Study) -> str:
         "report.html.j2",
         study=study,
         answers=[answer.sentence() for answer in answers(study, table)],
+        power=power_of(study, table, changes=(SHOWN_CHANGE,)).sentence(),
         drift=_drift(study, table),
         counts=_counts(study, table),
         design=_design(study),
