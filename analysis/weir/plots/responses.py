@@ -9,7 +9,6 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from weir.load import Level, Study
 from weir.plots import axes as panels
@@ -33,7 +32,7 @@ _WARM_UP = {"color": INK, "alpha": 0.09, "linewidth": 0}
 
 
 def nines(share: pl.Expr) -> pl.Expr:
-    """A share on an axis where 90, 99 and 99.9 % are at equal distances: the tail has as much room as the body.
+    """A share on an axis where 90, 99 and 99.9 % are at equal distances, so that the tail has room.
 
     1 is infinite.
     """
@@ -49,9 +48,7 @@ def coloured(study: Study, table: pl.DataFrame) -> tuple[pl.DataFrame, str | Non
 
 
 @style()
-def distributions(
-    study: Study, found: Responses, objective: tuple[float, float] | None = None
-) -> Figure:
+def distributions(study: Study, found: Responses, objective: tuple[float, float] | None = None) -> Figure:
     """The share of requests that took at most t: a line for each cell, a shade from lowest to highest run.
 
     Args:
@@ -137,19 +134,14 @@ def over_time(study: Study, found: Responses, limit: float | None = None) -> Fig
             axis.set_ylabel("Response time\n(ms)")
     facets.scale_values(figure.axes, at.table["response_ms"].to_list(), limit)
     facets.label_lowest(figure)
-    handles: dict[str, object] = {}
-    if found.warmup_s > 0:
-        handles["warm-up"] = Patch(**_WARM_UP)
-    if limit is not None:
-        handles["objective"] = Line2D([], [], color=INK, linewidth=0.9, linestyle=(0, (4, 2)))
-    facets.place_legend(figure, handles, None)
     what = f"{100 * found.q:g}th percentile" if found.q != 0.5 else "median"
-    unbounded = " Triangles: unbounded." if at.table["response_ms"].is_infinite().any() else ""
-    write_note(
-        figure,
+    parts = [
         f"A line is a run: the {what} of the requests that were due in each {found.step_s:g} s, "
-        f"{runs_text(found)}.{unbounded}",
-    )
+        f"{runs_text(found)}."
+    ]
+    parts += ["Shaded: warm-up."] * (found.warmup_s > 0) + ["Dashed: objective."] * (limit is not None)
+    parts += ["Triangles: unbounded."] * at.table["response_ms"].is_infinite().any()
+    write_note(figure, " ".join(parts))
     return figure
 
 
@@ -200,7 +192,11 @@ def with_panel(table: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     cells = table.select(names).unique(maintain_order=True)
     texts = [cell_label(cell, names) for cell in cells.iter_rows(named=True)]
     return table.join(
-        cells.with_columns(pl.Series(PANEL, texts)), on=names, how="left", nulls_equal=True, maintain_order="left"
+        cells.with_columns(pl.Series(PANEL, texts)),
+        on=names,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
     )
 
 
