@@ -56,8 +56,8 @@ def test_every_exhibit_of_a_study_is_drawn_with_its_repetitions(study_folder):
     study = load_study(study_folder)
     found = {e.name: e.figure for e in exhibits(study, class_table(study))}
     assert list(found) == [
-        "text-response", "text-throughput", "text-tail", "video-response", "video-deadlines",
-        "video-throughput", "video-tail", "split", "ratio-scheduler", "ratio-architecture",
+        "text-response", "text-throughput", "text-tail", "text-time", "video-response", "video-deadlines",
+        "video-throughput", "video-tail", "video-time", "split", "ratio-scheduler", "ratio-architecture",
     ]  # fmt: skip
     for name, figure in found.items():
         assert "n = " in text_of(figure), name

@@ -27,7 +27,7 @@ def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
     assert "22 of 24" in page
     assert "R-LOSS: lost &lt;3&gt; of 10" in page
     assert "no kyber here" in page
-    assert page.count("data:image/svg+xml;base64,") == 10
+    assert page.count("data:image/svg+xml;base64,") == 12
     assert "Geometric mean of runs, 95 % interval (log-t" in page
     assert "Mean of runs, 95 % interval (t" in page
     assert "kernel.release" in page
@@ -86,7 +86,7 @@ def test_a_study_of_a_single_cell(tmp_path):
         tmp_path / "one", schedulers=("none",), architectures=("integrated",), loads=(0.5,), repetitions=3
     )
     page = write_report(folder).read_text()
-    assert page.count("<img") == 8  # nothing to compare
+    assert page.count("<img") == 10  # nothing to compare
     assert main(["summary", str(folder)]) == 0
 
 

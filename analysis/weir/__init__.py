@@ -4,7 +4,8 @@
 - data: `results` (`weir.Study`, for notebooks), `load`,
   `manifest`, `documents`, `errors`, `tables` (requests), `study` (results as tables)
 - metrics: `metrics` (definitions), `derive` (`metrics.json`), `statistics`, `labels`
-- plots: `plots/`
+- responses by cell and over time: `response_grid` (counts of one run), `responses` (a study)
+- plots: `plots/`, `alt_texts`
 - report: `report`, `report_figures`, `trace_page`, `pages`, `present` (tables of text), `tiers`, `templates/`
 - claims: `claims`, `paper_notebook`, `paper_registry` (`papers/*/paper.toml`), `binary_cache`
 - notebooks: `notebooks` (execution), `lab` (JupyterLab)

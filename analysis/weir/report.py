@@ -212,6 +212,7 @@ def _inline(exhibit: Exhibit) -> dict[str, str]:
         "name": exhibit.name,
         "title": exhibit.title,
         "text": exhibit.text,
+        "alt": f"{exhibit.title}. {exhibit.alt}",
         "source": pages.inline(exhibit.figure),
     }
 

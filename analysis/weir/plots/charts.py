@@ -15,6 +15,7 @@ import pandas as pd
 import polars as pl
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from weir.labels import is_cut, label, number
@@ -33,6 +34,8 @@ from weir.study import cell_label
 _ROW_PART = 0.33
 #: A part of a row's name that is no longer is not broken.
 _SHORT_PART = 24
+#: Text on light cells.
+_ON_CELL = "#1f1f1f"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -237,6 +240,7 @@ def heat_map(
         raise ValueError(f"no run has a value of {metric}")
     summary = summarise(at.table, metric, at.factors, bounds=bounds or label(metric).bounds)
     known = [v for v in summary["estimate"].to_list() if math.isfinite(v)]
+    scale = (LogNorm if facets.is_wide(known) else Normalize)(min(known, default=0), max(known, default=1))
     figure = facets.grid(at, height=height)
     figure_columns = panels.grid_shape(figure.axes)[1]
     small = mpl.rcParams["legend.fontsize"] - 1
@@ -252,18 +256,22 @@ def heat_map(
             annot=pd.DataFrame(texts),
             fmt="",
             cmap="crest",
-            vmin=min(known, default=0),
-            vmax=max(known, default=1),
+            norm=scale,
             linewidths=1,
             annot_kws={"fontsize": small},
             cbar=False,
             ax=axis,
         )
         axis.set_facecolor("#e6e6e6")
+        for text in axis.texts:
+            # A cell keeps its colour on a dark page, and so does its number.
+            if text.get_color() == ".15":
+                text.set_color(_ON_CELL)
         for i, line in enumerate(cells):
             for j, v in enumerate(line):
                 if math.isinf(v):
-                    axis.text(j + 0.5, i + 0.5, panels.UNBOUNDED, ha="center", va="center", fontsize=small)
+                    own = {"ha": "center", "va": "center", "fontsize": small}
+                    axis.text(j + 0.5, i + 0.5, panels.UNBOUNDED, color=_ON_CELL, **own)
         facets.name_levels(axis, at, False, 0.66 * figure.get_figwidth() / figure_columns, cells=True)
         axis.tick_params(length=0)
         axis.tick_params(axis="y", labelrotation=0)
