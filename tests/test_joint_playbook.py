@@ -107,7 +107,8 @@ def _is_of_this_run(requests, blocks, lab, disk):
 
 
 def _leaves_no_token(bench, lab, log):
-    assert not any(path.exists() for path in (lab.state(name) / "coordination.token" for name in lab.addresses))
+    tokens = [lab.state(name) / "coordination.token" for name in lab.addresses]
+    assert not any(token.exists() for token in tokens)
     words = [log] + [file.read_text(errors="replace") for file in bench.results.rglob("*.json")]
     assert not any("joint_runs_token" in text for text in words)
 
