@@ -1,4 +1,4 @@
-"""Command line of the analysis: `python -m weir summary|report|compare|power|export|figures|lab|...`.
+"""Command line of the analysis: `python -m weir summary|report|compare|power|variation|export|lab|...`.
 
 Exit codes: 0 done, 1 the work failed, 2 bad input; `compare`: 3 something is worse, 4 undecided (`--strict`).
 """
@@ -111,6 +111,22 @@ def _parser() -> argparse.ArgumentParser:
     power.add_argument("--json", action="store_true", help="print as JSON")
     power.set_defaults(run=_power)
 
+    variation = commands.add_parser(
+        "variation",
+        help="print how much each factor and interaction explains of a metric",
+        description="Type II sums of squares with blocks; of the logarithm where all values are above 0.",
+    )
+    variation.add_argument("study", metavar="STUDY", help="a study with results, by name or folder")
+    variation.add_argument(
+        "--results", type=Path, help="the folder of results (default: that of the project)"
+    )
+    variation.add_argument(
+        "--class", dest="class_name", metavar="CLASS", help="one class (default: all with a response time)"
+    )
+    variation.add_argument("--metric", help="the metric (default: that of the class's objective)")
+    variation.add_argument("--json", action="store_true", help="print as JSON")
+    variation.set_defaults(run=_variation)
+
     export = commands.add_parser(
         "export", help="write the runs and requests of a study as tables for other tools"
     )
@@ -180,6 +196,7 @@ def _trace_page(options: argparse.Namespace, console: Console) -> int:
 def _summary(options: argparse.Namespace, console: Console) -> int:
     from weir import present
     from weir.answers import answers
+    from weir.change_points import change_points
     from weir.load import load_study
     from weir.power import SHOWN_CHANGE, power_of
     from weir.study import class_table
@@ -195,6 +212,8 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
         console.print(f"  {sentence}", soft_wrap=True)
     if study.note:
         console.print(f"{study.name}: {study.note}", soft_wrap=True)
+    for change in change_points(study, table):
+        console.print(f"warning: {change.sentence()}", soft_wrap=True)
     counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
     console.print(f"runs: {counts}, {len(study.missing)} missing")
     if study.unsealed:
@@ -247,6 +266,45 @@ def _power(options: argparse.Namespace, console: Console) -> int:
         raise InputError(study.path, "has no valid run with a response time", "run the study first")
     _print(console, found.table(), f"repetitions for a change, with power {options.power:g}")
     console.print(found.sentence() or "no comparison has a variation: run at least two repetitions")
+    return 0
+
+
+def _variation(options: argparse.Namespace, console: Console) -> int:
+    from weir.load import load_study
+    from weir.study import class_table
+    from weir.variation import variation
+
+    study = load_study(_folder(options))
+    table = class_table(study)
+    known = [one.name for one in study.classes]
+    if options.class_name is not None and options.class_name not in known:
+        raise InputError(
+            "--class", f"there is no class `{options.class_name}`", f"classes: {', '.join(known)}"
+        )
+    if options.metric is not None and not (
+        options.metric in table.columns and table[options.metric].dtype.is_numeric()
+    ):
+        raise InputError(
+            "--metric", f"`{options.metric}` is no metric of a class", "see docs/reference/metrics.md"
+        )
+    names = [options.class_name] if options.class_name else known
+    found = [one for name in names if (one := variation(study, table, name, options.metric)) is not None]
+    if options.json:
+        print(json.dumps({"study": study.name, "variation": [one.document() for one in found]}, indent=2))
+        return 0
+    console.print(f"{study.name}: {study.question}", soft_wrap=True)
+    if not found:
+        raise InputError(
+            study.path,
+            "has no factor with two levels and different values",
+            "run the study first, or name a metric",
+        )
+    for one in found:
+        console.print(one.sentence(), soft_wrap=True)
+        _print(console, one.table(), "terms")
+        _print(console, one.effects_table(), "levels, relative to the mean of the factor's levels")
+        for note in one.notes():
+            console.print(f"  {note}", soft_wrap=True)
     return 0
 
 

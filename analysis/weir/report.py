@@ -13,6 +13,7 @@ import polars as pl
 
 from weir import pages, present
 from weir.answers import answers, drifting
+from weir.change_points import change_points
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
 from weir.pages import write_page
@@ -20,6 +21,7 @@ from weir.power import SHOWN_CHANGE, power_of
 from weir.report_figures import Exhibit, exhibits
 from weir.study import class_table, objective_metric, run_table
 from weir.tiers import tiers
+from weir.variation import Variation, variations
 
 #: Fields of the replayer's own statistics: name, unit, and divisor.
 _FIDELITY = {
@@ -75,6 +77,8 @@ def render(study: Study) -> str:
         answers=[answer.sentence() for answer in answers(study, table)],
         power=power_of(study, table, changes=(SHOWN_CHANGE,)).sentence(),
         drift=_drift(study, table),
+        changes=[change.sentence() for change in change_points(study, table)],
+        variation=[_variation(found) for found in variations(study, table)],
         counts=_counts(study, table),
         design=_design(study),
         virtual=_virtual(study),
@@ -122,6 +126,17 @@ def _drift(study: Study, table: pl.DataFrame) -> dict[str, Any] | None:
     ]
     columns = ["class", "runs that drift", "too short to tell", "runs"]
     return {"columns": columns, "rows": rows} if rows else None
+
+
+def _variation(found: Variation) -> dict[str, Any]:
+    effects = _rows(found.effects_table()) if found.effects else None
+    return {
+        "name": found.class_name,
+        "sentence": found.sentence(),
+        "terms": _rows(found.table()),
+        "effects": effects,
+        "notes": found.notes(),
+    }
 
 
 def _virtual(study: Study) -> str:

@@ -17,6 +17,7 @@ from weir.plots import study_figures
 from weir.plots.layout import reference_level
 from weir.study import class_table, comparable, device_table, objective_metric, run_table
 from weir.tables import scan_measured
+from weir.variation import Variation, variation
 
 #: Quantiles of response time that are kept of every run, by their names in controls.
 QUANTILES = {"median": "p50", "90 %": "p90", "95 %": "p95", "99 %": "p99", "99.9 %": "p999"}
@@ -168,6 +169,18 @@ class Study:
         runs = comparable(self.loaded, self.runs, factor, baseline)
         found = statistics.compare(runs, metric, factor, baseline, by, as_difference=as_difference)
         return found.with_columns(settled=(pl.col("p") <= 1 - statistics.CONFIDENCE).fill_null(False))
+
+    def variation(self, class_name: str | None = None, metric: str | None = None) -> Variation | None:
+        """How much each factor and interaction explains of a metric's variation.
+
+        Args:
+            class_name: the class; the first if None.
+            metric: the column; that of the class's objective if None.
+
+        Returns:
+            None where there is no factor with two levels, or no variation.
+        """
+        return variation(self.loaded, self.runs, class_name or self.classes[0].name, metric)
 
     def answers(self, factor: str | None = None) -> list[str]:
         """The answer about each level of a factor and each class, over all cells, in one sentence each.
