@@ -29,7 +29,7 @@ def series(rng, blocks, cells, block_deviation, change=0.0, at=0.5):
     ("blocks", "cells", "deviation"), [(3, 8, 0.0), (3, 8, 0.3), (10, 8, 0.3), (5, 20, 0.1)]
 )
 def test_a_host_that_does_not_change_gets_few_warnings(blocks, cells, deviation, monkeypatch):
-    """Also where blocks differ by their requests. Three standard errors above 5 % of 400 studies are 8.3 %."""
+    """Blocks may differ by their requests. Three standard errors above 5 % of 400 studies are 8.3 %."""
     monkeypatch.setattr(change_points, "PERMUTATIONS", 199)
     rng = np.random.default_rng(1)
     share = np.mean([bool(divisions(*series(rng, blocks, cells, deviation))) for _ in range(400)])
