@@ -24,7 +24,6 @@ from papers.data_center import (
     names,
     pages,
     results,
-    shared_figures,
     site_claims,
 )
 from papers.data_center.notebook import DataCenterNotebook
@@ -150,7 +149,7 @@ paper.unless_measured(names.POLLUTION) or paper.show(figures.pollution(cached), 
 sites = results.served(paper.study(names.HYBRID))
 paper.claim(hybrid_claims.static(sites))
 paper.unless_measured(names.HYBRID) or paper.show(
-    shared_figures.by_background(sites, {"(a) static": ("V-F11 static", ())}), "fig-11a"
+    figures.by_background(sites, {"(a) static": ("V-F11 static", ())}), "fig-11a"
 )
 
 # %%
@@ -167,7 +166,7 @@ panels = {
     "RUBiS and RUBBoS (Fig. 13)": ("V-F13 rubis", ("rubis", "rubbos")),
 }
 paper.unless_measured(names.HYBRID_TABLES) or paper.show(
-    shared_figures.by_background(tables, panels), "fig-11b-to-13"
+    figures.by_background(tables, panels), "fig-11b-to-13"
 )
 
 # %%
@@ -179,7 +178,7 @@ paper.unless_measured(names.HYBRID_TABLES) or grid(hybrid_claims.gains_table(tab
 # %%
 over_network = results.served(paper.study(names.HYBRID_NETWORK))
 paper.claim(hybrid_claims.network(over_network))
-paper.unless_measured(names.HYBRID_NETWORK) or paper.show(shared_figures.by_alpha(over_network), "fig-14")
+paper.unless_measured(names.HYBRID_NETWORK) or paper.show(figures.by_alpha(over_network), "fig-14")
 
 # %%
 paper.unless_measured(names.HYBRID_NETWORK) or grid(hybrid_claims.gains_table(over_network))
@@ -193,7 +192,7 @@ paper.unless_measured(names.HYBRID_NETWORK) or grid(hybrid_claims.gains_table(ov
 
 # %%
 limited = results.served(paper.study(names.LIMITS))
-paper.unless_measured(names.LIMITS) or paper.show(shared_figures.limits(limited), "limits")
+paper.unless_measured(names.LIMITS) or paper.show(figures.limits(limited), "limits")
 
 # %%
 paper.unless_measured(names.LIMITS) or grid(hybrid_claims.limits(limited))

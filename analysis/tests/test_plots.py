@@ -13,7 +13,7 @@ from test_figures import ends_of_bars, marks_of, text_of
 from weir import plots
 from weir.labels import SCHEDULERS
 from weir.plots.palette import PALETTE, look_of, looks
-from weir.statistics import compare, fitted, summarise
+from weir.statistics import Interval, compare, fitted, summarise
 
 LEVELS = ("none", "mq-deadline", "bfq")
 
@@ -85,6 +85,37 @@ def test_parts_and_cells_are_those_of_summarise():
     same([bar.get_width() for bar in figure.axes[0].patches], [v for part in parts for v in part["estimate"]])
     heat = plots.heat_map(table, "x", x="scheduler", y="load").axes[0].collections[0]
     same(heat.get_array().compressed(), summarise(table, "x", ["scheduler", "load"])["estimate"])
+
+
+def estimates(found):
+    return plots.tabled(found, "level", "panel")
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_points_are_the_estimates_of_the_table(across):
+    found = {
+        ("a", "one"): Interval(2.0, 1.0, 3.0, 3, "t"),
+        ("b", "one"): Interval(5.0, None, None, 1, "none"),
+    }
+    table = estimates(found | {("b", "two"): Interval(math.inf, None, None, 3, "none"), ("a", "two"): None})
+    figure = plots.points(table, x="level", col="panel", across=across, title="x")
+    assert [v for v in marks_of(figure, across=across) if v > 1] == [2.0, 5.0]
+    drawn = [
+        path.vertices.ravel() for axis in figure.axes for c in axis.collections for path in c.get_paths()
+    ]
+    assert any({1.0, 3.0} <= set(ends) for ends in drawn)
+    assert "unbounded" in text_of(figure)
+
+
+def test_points_that_were_not_measured_are_named():
+    absent = {
+        ("a", "one"): Interval(2.0, None, None, 1, "none"),
+        (None, "two"): Interval(None, None, None, 0, ""),
+    }
+    figure = plots.points(estimates(absent), x="level", col="panel", title="x")
+    assert text_of(figure).count("not measured") == 1
+    with pytest.raises(ValueError, match="no estimate"):
+        plots.points(estimates(absent).filter(pl.col("estimate").is_null()), x="level", col="panel")
 
 
 def test_the_band_of_a_tail_is_that_of_its_runs():

@@ -18,7 +18,6 @@ from papers.data_center import (
     printed,
     results,
     samples,
-    shared_figures,
 )
 from papers.data_center.judge import BANDS, NOT_MEASURED, judged
 from papers.data_center.names import CACHED, DIRECT, EXT4, MIXES, SIZES, TMPFS
@@ -169,7 +168,7 @@ def run_notebook(results_path, monkeypatch, *, draws=True):
     drawn = {}
     monkeypatch.setenv(notebooks.RESULTS_VARIABLE, str(results_path))
     monkeypatch.setattr(notebooks, "show_in", lambda _folder, figure, name: drawn.setdefault(name, figure))
-    for module in () if draws else (figures, shared_figures):
+    for module in () if draws else (figures,):
         for name in vars(module):
             if getattr(getattr(module, name), "__module__", "") == module.__name__:
                 monkeypatch.setattr(module, name, lambda *_: None)

@@ -1,10 +1,11 @@
 """Plots: charts of tables, and the parts that all figures share.
 
 `charts` draws estimates by the columns of a table: `intervals`, `ratios`, `heat_map`, `timeline`, `split`.
-`distributions` draws its values: `tail`, `spread`. `study_figures` draws any study by its factors,
-`trace_figures` a trace. A figure of another shape is a function with the decorator `style()`: it makes its
-panels with `panels`, draws series with `line`, `estimates`, `band` and `distribution`, and ends with `legend`
-and `note`. `with style("usenix-column")` draws at a printed width.
+`points` draws estimates that a table already has. `distributions` draws its values: `tail`, `spread`.
+`study_figures` draws any study by its factors, `trace_figures` a trace. A figure of another shape is a
+function with the decorator `style()`: it makes its panels with `panels`, draws series with `line`,
+`estimates`, `band` and `distribution`, and ends with `legend` and `note`. `with style("usenix-column")`
+draws at a printed width.
 """
 
 from weir.plots.axes import (
@@ -28,6 +29,7 @@ from weir.plots.charts import heat_map, intervals, ratios, split, timeline
 from weir.plots.distributions import spread, tail
 from weir.plots.facets import Place
 from weir.plots.palette import PRINTED, look_of, looks
+from weir.plots.points import points, tabled
 from weir.plots.series import (
     band,
     colour,
@@ -74,6 +76,7 @@ __all__ = [
     "note",
     "panels",
     "plain",
+    "points",
     "powers_of_two",
     "ratios",
     "reference",
@@ -82,6 +85,7 @@ __all__ = [
     "spread",
     "steps_above",
     "style",
+    "tabled",
     "tail",
     "timeline",
     "two_and_five",

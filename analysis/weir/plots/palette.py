@@ -24,7 +24,7 @@ _GROUPS = (
     ("none", "mq-deadline", "kyber", "bfq"),
     (
         "ext4", "xfs", "btrfs", "tmpfs", "nfs", "glusterfs", "moosefs", "cephfs", "lustre", "beegfs",
-        "orangefs", "raw",
+        "orangefs", "raw", "moosefs-direct", "cephfs-direct", "glusterfs-direct",
     ),
     ("text", "video", "bulk", "audio"),
     ("interactive", "periodic", "aperiodic", "best-effort", "real-time"),
@@ -34,13 +34,12 @@ _GROUPS = (
     ("trace-based", "peak-rate"),
     ("asterix", "lambs", "news", "term", "mix"),
     tuple(f"stream{n}" for n in range(1, 8)),
+    tuple(f"class{n}" for n in range(5)),
+    ("browsing", "shopping", "ordering", "rubis", "rubbos"),
     ("queueing_mean_ms", "service_mean_ms"),
 )  # fmt: skip
 #: Levels that are variants of another one and have its colour; the marker and the dash tell them apart.
 _VARIANTS = {
-    "cephfs-direct": "cephfs",
-    "glusterfs-direct": "glusterfs",
-    "moosefs-direct": "moosefs",
     "linux-mq-deadline": "mq-deadline",
     "linux-kyber": "kyber",
     "linux-bfq": "bfq",

@@ -41,19 +41,38 @@ def line(
 
 
 def estimates(
-    axis: Axes, x: Sequence[float], found: Sequence[Interval], label: str, of: int | str, **more: object
+    axis: Axes,
+    x: Sequence[float],
+    found: Sequence[Interval],
+    label: str,
+    of: int | str,
+    *,
+    across: bool = False,
+    **more: object,
 ) -> None:
-    """A line of estimates with their intervals; one without interval has no bar, an infinite one a mark."""
+    """A line of estimates with their intervals; one without interval has no bar, an infinite one a mark.
+
+    Args:
+        axis: the panel.
+        x: where each stands on the other axis.
+        found: the estimates.
+        label: of the series.
+        of: its place or level.
+        across: values go along the x axis instead of the y axis.
+        more: properties of the line.
+    """
+    own = look(of, **({"linewidth": 1.1} | more))
     kept = [(at, one) for at, one in zip(x, found, strict=True) if np.isfinite(one.estimate)]
     error = [
         [0 if one.low is None else one.estimate - one.low for _, one in kept],
         [0 if one.high is None else one.high - one.estimate for _, one in kept],
     ]
     places, middle = [at for at, _ in kept], [one.estimate for _, one in kept]
-    axis.errorbar(places, middle, error, label=label, capsize=2, **look(of, **({"linewidth": 1.1} | more)))
+    ends = {"xerr": error} if across else {"yerr": error}
+    axis.errorbar(*(middle, places) if across else (places, middle), **ends, label=label, capsize=2, **own)
     for at, one in zip(x, found, strict=True):
         if np.isinf(one.estimate):
-            axes.unbounded(axis, at, colour(of))
+            axes.unbounded(axis, at, str(own["color"]), across=across)
 
 
 def interval_bar(axis: Axes, at: float, found: Interval, *, across: bool = False, **more: object) -> None:
