@@ -45,8 +45,8 @@ select q.run, q.class, q.request, q.client, q.size_bytes, q.intended_ns, q.compl
     q.status = 0 and q.completed_ns is not null as ok,
     case when ok then (q.completed_ns - q.intended_ns) / 1e6 else 'inf'::double end as response_ms,
     ok and q.completed_ns >= low and q.completed_ns < measured_high as in_window,
-    case when engine = 'fio' and q.completed_ns is not null then q.completed_ns >= low and q.completed_ns < high
-        else not q.warmup end as sampled
+    case when engine = 'fio' and q.completed_ns is not null
+        then q.completed_ns >= low and q.completed_ns < high else not q.warmup end as sampled
 from (
     select * exclude (class), class::varchar as class, run_of(filename) as run
     from read_parquet('{folder}/*/requests.parquet', filename = true)
@@ -56,7 +56,7 @@ from (
 create table response as
 select run, class, response_ms as x, count(*) over all_of as n,
     row_number() over (partition by run, class order by intended_ns, request) - 1 as i,
-    row_number() over (partition by run, class order by response_ms, request) - 1 as rank,
+    row_number() over (partition by run, class order by response_ms, intended_ns, request) - 1 as rank,
     max(isinf(response_ms)::int) over all_of = 1 as endless
 from request where sampled window all_of as (partition by run, class);
 
@@ -70,8 +70,8 @@ select run, class,
     count(*) filter (sampled and completed_ns is null) as unfinished,
     avg(response_ms) filter (sampled) as response_mean_ms,
     max(response_ms) filter (sampled) as response_max_ms,
-    avg((served_ns - intended_ns) / 1e6) filter (sampled and ok and served_ns is not null) as queueing_mean_ms,
-    avg((completed_ns - served_ns) / 1e6) filter (sampled and ok and served_ns is not null) as service_mean_ms,
+    avg((served_ns - intended_ns) / 1e6) filter (sampled and ok) as queueing_mean_ms,
+    avg((completed_ns - served_ns) / 1e6) filter (sampled and ok) as service_mean_ms,
     count(deadline_ns) filter (sampled) as deadlines,
     avg((not (ok and completed_ns <= deadline_ns))::int) filter (sampled and deadline_ns is not null)
         as deadline_miss_share,
@@ -127,7 +127,10 @@ with centred as (
 -- Few series are still correlated after 256 responses: only of these are longer lags computed.
 near as (
     select key, j, pair_at(v, w, n, j) as pair
-    from (select *, unnest(range(least(n // 2, 128))) as j from centred where list_inner_product(v, v) > 1e-300)
+    from (
+        select *, unnest(range(least(n // 2, 128))) as j
+        from centred where list_inner_product(v, v) > 1e-300
+    )
 ),
 far as (
     select key, j, pair_at(v, w, n, j) as pair
@@ -189,14 +192,16 @@ from (
     where batches >= 8 and i >= n - batches * (n // batches)
 ) group by all;
 create table fitted as
-select run, class, batches, slope, sqrt(sum((mean - grand - slope * place) ** 2) / any_value(p2 * (batches - 2))) as error
+select run, class, batches, slope,
+    sqrt(sum((mean - grand - slope * place) ** 2) / any_value(p2 * (batches - 2))) as error
 from (
     select *, avg(mean) over of_class as grand, sum(place * place) over of_class as p2,
         sum(place * mean) over of_class / p2 as slope
     from batch window of_class as (partition by run, class)
 ) group by all;
 
--- Student's t by Simpson's rule: P(|T| > t) is the part below atan(sqrt(v) / t) of the area of sin(a)^(v - 1).
+-- Student's t by Simpson's rule: P(|T| > t) is the part below atan(sqrt(v) / t) of the area of
+-- sin(a)^(v - 1).
 create macro area(upto, v) as list_sum(list_transform(range(0, 4001), lambda k:
     (case when k in (0, 4000) then 1 when k % 2 = 1 then 4 else 2 end)
     * sin(upto * k / 4000) ** (v - 1))) * upto / 12000;
@@ -250,8 +255,8 @@ select *, coalesce(queued_ns, inserted_ns, issued_ns) as there_ns,
         and issued_ns is not null and completed_ns is not null as seen,
     seen and queued_ns >= low and queued_ns < high as split
 from (
-    select run_of(filename) as run, {host} || device::varchar as device, size_bytes, op::varchar as op, queued_ns,
-        inserted_ns, issued_ns, completed_ns, status
+    select run_of(filename) as run, {host} || device::varchar as device, size_bytes, op::varchar as op,
+        queued_ns, inserted_ns, issued_ns, completed_ns, status
     from read_parquet('{folder}/*/block.parquet', filename = true, union_by_name = true)
 ) join run using (run) where op in ('read', 'write');
 
@@ -295,7 +300,7 @@ group by all;
 
 
 def recomputed(folder: Path) -> dict[str, dict]:
-    """The metrics of every run of a study's folder, in the form of `metrics.json`: `classes`, `devices`, `run`."""
+    """The metrics of every run of a study's folder, in the form of `metrics.json`."""
     sql = duckdb.connect()
     for script in (_RUNS, _REQUESTS, _STEADINESS, _OBJECTIVES):
         sql.execute(script.replace("{folder}", str(folder)))
@@ -330,7 +335,8 @@ def _devices(sql: duckdb.DuckDBPyConnection, folder: Path, metrics: dict[str, di
         begin, end = ("queued_ns", "issued_ns") if part == "queueing" else ("issued_ns", "completed_ns")
         sql.execute(
             f"create table {part} as select run, device, any_value(x) as {part}_p95_ms from ("
-            f"select run, device, ({end} - {begin}) / 1e6 as x, count(*) over (partition by run, device) as n, "
+            f"select run, device, ({end} - {begin}) / 1e6 as x, "
+            "count(*) over (partition by run, device) as n, "
             "row_number() over (partition by run, device order by x) - 1 as rank from block where split"
             ") where rank = rank_of(0.95::double, n) and not too_few(0.95::double, n) group by all"
         )
@@ -343,6 +349,4 @@ def _rows(sql: duckdb.DuckDBPyConnection, query: str, keys: int) -> list[tuple]:
     """Each row as its keys and the other columns by name."""
     found = sql.execute(query)
     names = [column[0] for column in found.description]
-    return [
-        (*row[:keys], dict(zip(names[keys:], row[keys:], strict=True))) for row in found.fetchall()
-    ]
+    return [(*row[:keys], dict(zip(names[keys:], row[keys:], strict=True))) for row in found.fetchall()]

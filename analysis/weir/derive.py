@@ -210,7 +210,8 @@ def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dic
     ok = (pl.col("status") == 0) & pl.col("completed_ns").is_not_null()
     in_window = requests.filter(ok & (pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high))
     sampled = requests.filter("sample")
-    response = sampled.sort("intended_ns")["response_ms"].to_numpy()
+    # Requests of one instant keep the order of the table: autocorrelation depends on it.
+    response = sampled.sort("intended_ns", maintain_order=True)["response_ms"].to_numpy()
     per_client = np.bincount(
         in_window["client"].to_numpy(),
         weights=in_window["size_bytes"].to_numpy(),

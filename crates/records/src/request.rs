@@ -15,7 +15,7 @@ crate::record! {
     /// therefore a stream that can be sent again.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Request, RequestColumns {
-        /// Number within the run, from 0 in order of intended time.
+        /// Number within the run, from 0 in order of intended time; in virtual time, in order of completion.
         pub request: u64,
         /// The application class that sent the request.
         pub class: Arc<str>,
