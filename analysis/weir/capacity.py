@@ -22,9 +22,9 @@ from weir.derive import metrics_of
 from weir.documents import write_text
 from weir.errors import InputError
 from weir.load import Run, Study, load_study
-from weir.statistics import compare, summarise
+from weir.statistics import CONFIDENCE, compare, summarise
 
-CAPACITY = "capacity"
+CAPACITY, FAILED = "capacity", "failed"
 CLIENTS = "clients"
 #: Numbers of clients that are tried of one cell at most, on average: doubling and bisection need far fewer.
 MOST_TRIED = 64
@@ -70,7 +70,7 @@ class Cell:
     others: tuple[tuple[str, int], ...]
 
 
-_NOT_KEYS = {"class", "repetition", "block", CAPACITY, "tried", "is_most"}
+_NOT_KEYS = {"class", "repetition", "block", CAPACITY, FAILED, "tried"}
 #: Whether the objectives were attained, by number of clients, of each repetition of a cell.
 Verdicts = dict[int, dict[int, bool]]
 
@@ -118,8 +118,8 @@ class Capacities:
         study: the study that was derived, with all of its runs.
         search: what was searched for.
         table: one row per cell and repetition: levels, numbers of clients of other classes (`NAME clients`),
-            `repetition`, `capacity`, `tried` (numbers of clients), `is_most` (every number up to the largest
-            attained the objectives).
+            `repetition`, `capacity`, `failed` (the next larger number tried; null where none failed),
+            `tried` (numbers of clients).
     """
 
     study: Study
@@ -136,14 +136,37 @@ class Capacities:
         keys = ["class", *self.keys]
         rows = self.table.with_columns(pl.col(CAPACITY).cast(pl.Float64))
         found = summarise(rows, CAPACITY, keys, "log-t", pool=True)
-        reached = self.table.group_by(keys).agg(pl.col("is_most").any())
+        reached = self.table.group_by(keys).agg(is_most=pl.col(FAILED).is_null().any())
         return found.join(reached, on=keys, how="left", maintain_order="left")
 
     def comparisons(self, factor: str, baseline: str) -> pl.DataFrame:
-        """Each level of a factor relative to the baseline, cell by cell, as `weir.statistics.compare`."""
+        """Each level of a factor relative to the baseline, cell by cell, as `weir.statistics.compare`.
+
+        `verdict`: `more` or `fewer` clients where the adjusted p excludes equality. Where all repetitions are
+        equal there is no p: a level bears more if its capacity is at least the number that failed at the
+        baseline, in each repetition. Else `undecided`.
+        """
         by = ["class", *(name for name in self.keys if name != factor)]
         rows = self.table.with_columns(pl.col(CAPACITY).cast(pl.Float64))
-        return compare(rows, CAPACITY, factor, baseline, by)
+        found = compare(rows, CAPACITY, factor, baseline, by)
+        verdicts = [self._verdict(row, by, factor, baseline) for row in found.to_dicts()]
+        return found.with_columns(verdict=pl.Series(verdicts, dtype=pl.String))
+
+    def _verdict(self, row: Mapping[str, Any], by: list[str], factor: str, baseline: str) -> str:
+        if row["p"] is not None:
+            settled = row["p"] <= 1 - CONFIDENCE
+            return "undecided" if not settled else "more" if row["estimate"] > 1 else "fewer"
+        cell = self.table.filter(*(pl.col(name) == row[name] for name in by))
+        sides = [
+            cell.filter(pl.col(factor) == level).select("block", CAPACITY, pl.col(FAILED).fill_null(math.inf))
+            for level in (row[factor], baseline)
+        ]
+        pairs = sides[0].join(sides[1], on="block", suffix="_baseline")
+        if pairs.height < 2:
+            return "undecided"
+        if (pairs[CAPACITY] >= pairs[f"{FAILED}_baseline"]).all():
+            return "more"
+        return "fewer" if (pairs[f"{CAPACITY}_baseline"] >= pairs[FAILED]).all() else "undecided"
 
 
 def search_capacities(
@@ -179,6 +202,7 @@ def search_capacities(
     verdicts: dict[Cell, Verdicts] = {}
     tried: set[tuple[Cell, int]] = set()
     numbers = {search.least}
+    judged: dict[str, bool] = {}
     while True:
         write_text(file, _text(derived(document, search, name, _levels(document, search, numbers))))
         plan = planned(file)
@@ -190,7 +214,7 @@ def search_capacities(
         report(f"{name}: {len(continue_with)} numbers of clients to try, {len(runs)} runs in all")
         carry_out(file, results, {**plan, "runs": runs})
         study = load_study(folder)
-        verdicts = _verdicts(study, search, tried)
+        verdicts = _verdicts(study, search, tried, judged)
         following = {cell: next_number(found, search) for cell, found in verdicts.items()}
         continue_with = {(cell, clients) for cell, clients in following.items() if clients is not None}
         if not continue_with:
@@ -261,7 +285,9 @@ def _place(levels: Mapping[str, Any], search: Search) -> tuple[Cell, int]:
     return Cell(own, others), int(counts[search.class_name])
 
 
-def _verdicts(study: Study, search: Search, tried: set[tuple[Cell, int]]) -> dict[Cell, Verdicts]:
+def _verdicts(
+    study: Study, search: Search, tried: set[tuple[Cell, int]], judged: dict[str, bool]
+) -> dict[Cell, Verdicts]:
     found: dict[Cell, Verdicts] = {}
     for run in study.runs:
         cell, clients = _place(run.levels, search)
@@ -270,7 +296,9 @@ def _verdicts(study: Study, search: Search, tried: set[tuple[Cell, int]]) -> dic
         if run.validity.status != "valid":
             problem = f"run {run.id} ({clients} clients) is {run.validity.status}: {run.validity.reasons}"
             raise InputError(study.path, problem, "see docs/how-to/invalid-runs.md; then search again")
-        found.setdefault(cell, {}).setdefault(run.repetition, {})[clients] = attained(run, search)
+        if run.id not in judged:
+            judged[run.id] = attained(run, search)
+        found.setdefault(cell, {}).setdefault(run.repetition, {})[clients] = judged[run.id]
     return found
 
 
@@ -278,28 +306,32 @@ def attained(run: Run, search: Search) -> bool:
     """Whether a run attained the objectives of all its classes, and the further limits.
 
     Raises:
-        InputError: a limit names a metric that the run does not have.
+        InputError: a limit names a metric that the run does not have, or a metric has no value.
     """
     classes = metrics_of(run)["classes"]
+    judged = []
     for app_class in run.classes:
-        values = classes[app_class.name]
-        if app_class.objective and values["objective_attained"] is not True:
-            return False
+        if app_class.objective:
+            values = classes[app_class.name]
+            value, is_kept = values["objective_value"], values["objective_attained"]
+            judged.append((app_class.name, "objective_value", value, is_kept))
     for (name, metric), limit in search.limits.items():
-        values = classes.get(name)
         # A class without clients is not in the run.
-        if values is None:
-            continue
-        if metric not in values:
-            raise InputError(run.path, f"there is no metric `{metric}`", "see docs/reference/metrics.md")
-        if values[metric] is None or values[metric] > limit:
-            return False
-    return True
+        if name in classes:
+            if metric not in classes[name]:
+                raise InputError(run.path, f"there is no metric `{metric}`", "see docs/reference/metrics.md")
+            value = classes[name][metric]
+            judged.append((name, metric, value, value is not None and value <= limit))
+    for name, metric, value, _ in judged:
+        if value is None:
+            problem = f"class {name} has too few requests: `{metric}` has no value"
+            raise InputError(run.path, problem, "measure longer, or begin with a larger --least")
+    return all(is_kept for *_, is_kept in judged)
 
 
 def _table(search: Search, verdicts: dict[Cell, Verdicts]) -> pl.DataFrame:
     rows = []
-    for cell, of_cell in verdicts.items():
+    for cell, of_cell in sorted(verdicts.items(), key=lambda item: (item[0].levels, item[0].others)):
         for repetition, of_repetition in sorted(of_cell.items()):
             capacity, failed = bracket(of_repetition)
             rows.append(
@@ -310,11 +342,11 @@ def _table(search: Search, verdicts: dict[Cell, Verdicts]) -> pl.DataFrame:
                     "repetition": repetition,
                     "block": repetition,
                     CAPACITY: capacity,
+                    FAILED: failed,
                     "tried": len(of_repetition),
-                    "is_most": failed is None,
                 }
             )
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, schema_overrides={FAILED: pl.Int64})
 
 
 def in_virtual_time(binary: BinaryCache) -> Callable[[Path, Path, dict[str, Any]], None]:
@@ -366,7 +398,7 @@ def read_study(root: Path, name: str) -> dict[str, Any]:
 
 
 def make_virtual(document: dict[str, Any]) -> bool:
-    """Whether the search is in virtual time: where the study names the simulator, which is left alone then."""
+    """Whether the search is in virtual time; a study of both testbeds is searched on the simulator."""
     testbed = document.get("testbed", "device")
     if "simulator" not in ([testbed] if isinstance(testbed, str) else testbed):
         return False

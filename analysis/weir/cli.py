@@ -344,6 +344,7 @@ def _capacity(options: argparse.Namespace, console: Console) -> int:
     from weir import capacity, capacity_report, locate
     from weir.answers import baseline_of, main_factor
     from weir.binary_cache import BinaryCache
+    from weir.plots import save
 
     results = (options.results or locate.results()).resolve()
     binary = BinaryCache.find(results)
@@ -371,6 +372,8 @@ def _capacity(options: argparse.Namespace, console: Console) -> int:
     factor = main_factor(found.study)
     factor = None if factor == capacity.CLIENTS else factor
     baseline = None if factor is None else str(baseline_of(found.study, factor))
+    curve = capacity_report.figure(found, factor)
+    drawn = [] if curve is None else save(curve, found.study.path / "figures", "capacity")
     if options.json:
         print(json.dumps(capacity_report.as_document(found, factor, baseline), indent=2))
         return 0
@@ -379,11 +382,10 @@ def _capacity(options: argparse.Namespace, console: Console) -> int:
     for note in capacity_report.notes(found):
         console.print(f"  {note}", soft_wrap=True)
     if factor is not None:
-        _print(
-            console,
-            capacity_report.shown_comparisons(found, factor, baseline),
-            f"{factor}, relative to {baseline}",
-        )
+        table = capacity_report.shown_comparisons(found, factor, baseline)
+        _print(console, table, f"{factor}, relative to {baseline}")
+    for path in drawn:
+        console.print(f"figure: {path}", soft_wrap=True)
     return 0
 
 
