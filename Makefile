@@ -9,7 +9,7 @@ HOSTS ?=
 DIST ?= bookworm
 TESTS ?= yes
 # Variables of make's command line. An unknown name or value ends make before anything is done.
-READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM
+READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM CLASS CAPACITY_ARGS
 # For fuzz.
 TARGET ?=
 FUZZ_S ?= 60
