@@ -9,7 +9,7 @@ HOSTS ?=
 DIST ?= bookworm
 TESTS ?= yes
 # Variables of make's command line. An unknown name or value ends make before anything is done.
-READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM
+READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM CLASS CAPACITY_ARGS
 # For fuzz.
 TARGET ?=
 FUZZ_S ?= 60
@@ -26,7 +26,7 @@ export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.weir/rust:$(PATH)
 quoted = '$(subst ','\'',$(1))'
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 ARGUMENTS := python3 setup/arguments.py '$(MAKECMDGOALS)' '$(given)' $(foreach name,$(READ),$(call quoted,$(name)=$($(name))))
-ifneq (,$(filter study hosts hosts-down report compare power variation export figures molecule test-fresh,$(MAKECMDGOALS)))
+ifneq (,$(filter study hosts hosts-down report compare power variation capacity export figures molecule test-fresh,$(MAKECMDGOALS)))
 # A new machine has no Python yet: setup installs it, then reads the arguments.
 has_python := $(shell command -v python3)
 problem := $(if $(has_python),$(shell $(ARGUMENTS)))
@@ -37,7 +37,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study figures lab sample report compare power variation export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study figures lab sample report compare power variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ compare: setup ## Compare two results of one study: better, worse, same or undec
 
 power: setup ## Print how many repetitions a change of 5, 10 and 20 % needs, and the time they take (STUDY=quick; its results are the pilot)
 	@$(PYTHON) -m weir power $(call quoted,$(STUDY))
+
+capacity: setup ## Search for the largest number of clients of a class at which all objectives are attained (STUDY=shenoy-limits CLASS=video)
+	@$(PYTHON) -m weir capacity $(call quoted,$(STUDY)) --class $(call quoted,$(CLASS)) $(CAPACITY_ARGS)
 
 variation: setup ## Print how much of a metric's variation each factor and interaction explains (STUDY=quick)
 	@$(PYTHON) -m weir variation $(call quoted,$(STUDY))

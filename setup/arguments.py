@@ -17,6 +17,7 @@ DISTRIBUTIONS = ("bookworm", "trixie")
 FORMS = ("parquet", "csv", "arrow")
 #: Variables without which a target has nothing to do.
 NEEDED = {
+    "capacity": {"CLASS": "the class whose clients are counted (CLASS=video)"},
     "compare": {"A": "a study's folder (A=results-6.12/quick)", "B": "the folder of its other results"},
     "export": {"TO": "a new folder, such as TO=quick-tables"},
 }
@@ -38,10 +39,10 @@ def problems(goals, given, values):
     for name in given:
         if name not in values and not name.startswith(OTHERS) and not name.lower().endswith("_proxy"):
             yield f"{name}: unknown variable{meant(name, values)} (known: {', '.join(values)})"
-    for name in ("STUDY", "HOSTS", "KIND", "N", "ROLE", "A", "B", "TO", "FORM"):
+    for name in ("STUDY", "HOSTS", "KIND", "N", "ROLE", "A", "B", "TO", "FORM", "CLASS"):
         if any(mark in values[name] for mark in "'\"\\"):
             yield f"{name}: has a quote or a backslash"
-    if {"study", "report", "figures", "export", "power"} & set(goals):
+    if {"study", "report", "figures", "export", "power", "variation", "capacity"} & set(goals):
         yield from study_problems(goals, values["STUDY"])
     if "study" in goals:
         if values["RETRY"] not in ("", "invalid"):
@@ -74,7 +75,7 @@ def study_problems(goals, name):
         return
     known = {path.stem for path in (ROOT / "studies").rglob("*.yml")}
     known |= {stem[:place] for stem in known for place, letter in enumerate(stem) if letter == "-"}
-    if "study" not in goals:
+    if not {"study", "capacity"} & set(goals):
         # The file of a study that has results may lie anywhere.
         known |= {folder.name for folder in (ROOT / "results").glob("*") if folder.is_dir()}
     if name not in known:

@@ -293,6 +293,9 @@ def test_the_playbook_refuses_before_anything_is_touched(dry_bench, arguments, s
         (("study", "STUDY=a'; touch /tmp/x; '"), "STUDY: has a quote"),
         (("hosts", "KIND=netsn"), "KIND=netsn: unknown kind, did you mean `netns`?"),
         (("hosts", "N=two"), "N=two: give a whole number of 1 or more"),
+        (("capacity",), "CLASS: capacity needs it: the class whose clients are counted"),
+        (("capacity", "STUDY=quikc", "CLASS=text"), "STUDY=quikc: unknown study, did you mean `quick`?"),
+        (("variation", "STUDY=quikc"), "STUDY=quikc: unknown study, did you mean `quick`?"),
         (("molecule", "ROLE=ngnix"), "ROLE=ngnix: unknown role, did you mean `nginx`?"),
     ],
 )
@@ -310,6 +313,7 @@ def test_make_refuses_what_it_is_told_wrongly(arguments, said):
         ("study", "STUDY=studies/quick.yml", "CARGO_BUILD_JOBS=1", "WEIR_PATIENCE_S=3"),
         ("hosts", "KIND=ssh", "HOSTS=root@a,root@b:2222"),
         ("figures",),
+        ("capacity", "CLASS=video", "CAPACITY_ARGS=--with text=0,10 --json"),
         ("help",),
     ],
 )

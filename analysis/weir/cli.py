@@ -127,6 +127,38 @@ def _parser() -> argparse.ArgumentParser:
     variation.add_argument("--json", action="store_true", help="print as JSON")
     variation.set_defaults(run=_variation)
 
+    capacity = commands.add_parser(
+        "capacity",
+        help="search for the largest number of clients at which all objectives are attained",
+        description="Doubles and bisects the number of clients of one class, for every cell of the study.",
+    )
+    capacity.add_argument("study", metavar="STUDY", help="a study, by name or file")
+    capacity.add_argument(
+        "--class",
+        dest="class_name",
+        required=True,
+        metavar="CLASS",
+        help="the class whose clients are counted",
+    )
+    capacity.add_argument(
+        "--with", dest="others", action="append", default=[], metavar="CLASS=N[,N...]",
+        help="numbers of clients of another class: a point of the curve for each (repeatable)",
+    )  # fmt: skip
+    capacity.add_argument(
+        "--limit", dest="limits", action="append", default=[], metavar="CLASS.METRIC=VALUE",
+        help="a further objective: the metric is at most this (repeatable)",
+    )  # fmt: skip
+    capacity.add_argument("--least", type=int, default=1, metavar="N", help="first number tried (default: 1)")
+    capacity.add_argument("--most", type=int, default=10_000, metavar="N", help="largest (default: 10000)")
+    capacity.add_argument(
+        "--resolution", type=float, default=0.02, metavar="SHARE",
+        help="relative distance to the next number tried, which failed (default: 0.02)",
+    )  # fmt: skip
+    capacity.add_argument("--repetitions", type=int, metavar="N", help="repetitions (default: the study's)")
+    capacity.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
+    capacity.add_argument("--json", action="store_true", help="print as JSON")
+    capacity.set_defaults(run=_capacity)
+
     export = commands.add_parser(
         "export", help="write the runs and requests of a study as tables for other tools"
     )
@@ -305,6 +337,55 @@ def _variation(options: argparse.Namespace, console: Console) -> int:
         _print(console, one.effects_table(), "levels, relative to the mean of the factor's levels")
         for note in one.notes():
             console.print(f"  {note}", soft_wrap=True)
+    return 0
+
+
+def _capacity(options: argparse.Namespace, console: Console) -> int:
+    from weir import capacity, capacity_report, locate
+    from weir.answers import baseline_of, main_factor
+    from weir.binary_cache import BinaryCache
+    from weir.plots import save
+
+    results = (options.results or locate.results()).resolve()
+    binary = BinaryCache.find(results)
+    document = capacity.read_study(binary.root, options.study)
+    if options.repetitions is not None:
+        document["repetitions"] = options.repetitions
+    search = capacity.Search(
+        options.class_name,
+        capacity_report.parse_others(options.others),
+        capacity_report.parse_limits(options.limits),
+        options.least,
+        options.most,
+        options.resolution,
+    )
+    is_virtual = capacity.make_virtual(document)
+    carry_out = capacity.in_virtual_time(binary) if is_virtual else capacity.on_devices(binary.root)
+    found = capacity.search_capacities(
+        document,
+        search,
+        results,
+        lambda file: json.loads(binary.output("plan", file, "--json", remedy="see the message")),
+        carry_out,
+        lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    factor = main_factor(found.study)
+    factor = None if factor == capacity.CLIENTS else factor
+    baseline = None if factor is None else str(baseline_of(found.study, factor))
+    curve = capacity_report.figure(found, factor)
+    drawn = [] if curve is None else save(curve, found.study.path / "figures", "capacity")
+    if options.json:
+        print(json.dumps(capacity_report.as_document(found, factor, baseline), indent=2))
+        return 0
+    console.print(f"{found.study.name}: {found.study.question}", soft_wrap=True)
+    _print(console, capacity_report.shown(found), f"largest number of {search.class_name} clients")
+    for note in capacity_report.notes(found):
+        console.print(f"  {note}", soft_wrap=True)
+    if factor is not None:
+        table = capacity_report.shown_comparisons(found, factor, baseline)
+        _print(console, table, f"{factor}, relative to {baseline}")
+    for path in drawn:
+        console.print(f"figure: {path}", soft_wrap=True)
     return 0
 
 
