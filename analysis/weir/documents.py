@@ -67,13 +67,13 @@ def field(document: dict[str, Any], path: Path, name: str, kind: type | tuple[ty
     return value
 
 
-def check_format(document: dict[str, Any], path: Path) -> None:
-    """Raises InputError unless the document's `format` is the one that is understood here."""
+def check_format(document: dict[str, Any], path: Path, known: tuple[int, ...] = (FORMAT,)) -> None:
+    """Raises InputError unless the document's `format` is one of those that are understood here."""
     found = field(document, path, "format", int)
-    if found != FORMAT:
+    if found not in known:
         raise InputError(
             path,
-            f"field `format` is {found}, this version reads {FORMAT}",
+            f"field `format` is {found}, this version reads {' and '.join(map(str, known))}",
             "install the version of weir that wrote it, or run the study again",
         )
 

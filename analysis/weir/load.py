@@ -15,6 +15,7 @@ from weir.documents import check_format, field, read_document
 from weir.errors import DamagedError, InputError
 from weir.manifest import NAME as MANIFEST
 from weir.manifest import RUN_AGAIN, Verified
+from weir.plan import PLAN_AGAIN, read_plan
 
 NUMBER = (int, float)
 #: The factor that the testbed is where a study names both.
@@ -23,7 +24,6 @@ TESTBED = "testbed"
 Level = str | int | float | bool
 #: Parts of `observed.json` that are objects where they are there.
 _OBSERVED_OBJECTS = {"cpu", "hot", "live", "models", "replay", "simulator", "timing", "web"}
-PLAN_AGAIN = "plan the study again: make study"
 
 
 @dataclass(frozen=True)
@@ -206,9 +206,8 @@ def load_study(path: Path | str) -> Study:
             path, "there is no such folder", f"run the study first: make study STUDY={path.name}"
         )
     plan_path = path / "plan.json"
-    plan = read_document(plan_path, f"is this a study's folder? run the study: make study STUDY={path.name}")
-    check_format(plan, plan_path)
-    planned = {_run_id(entry, plan_path): entry for entry in field(plan, plan_path, "runs", list)}
+    plan = read_plan(plan_path, f"is this a study's folder? run the study: make study STUDY={path.name}")
+    planned = {field(entry, plan_path, "id", str): entry for entry in plan["runs"]}
     found = {entry.name for entry in path.iterdir() if _is_run_folder(entry, planned)}
     verified = Verified(path)
     try:
@@ -288,12 +287,6 @@ def _is_run_folder(entry: Path, planned: Container[str]) -> bool:
         return False
     # A run without its run.json is damaged, not missing.
     return entry.name in planned or (entry / "run.json").exists() or (entry / MANIFEST).exists()
-
-
-def _run_id(entry: Any, path: Path) -> str:
-    if not isinstance(entry, dict):
-        raise InputError(path, f"field `runs` holds {entry!r}, not an object", PLAN_AGAIN)
-    return field(entry, path, "id", str)
 
 
 def _comparison(plan: dict[str, Any], path: Path) -> dict[str, Any] | None:

@@ -9,10 +9,10 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from weir import answers, locate, present, statistics, support
-from weir.documents import read_document
 from weir.errors import InputError, Skipped
 from weir.labels import label, objective_text
-from weir.load import PLAN_AGAIN, AppClass, Level, load_study
+from weir.load import AppClass, Level, load_study
+from weir.plan import read_plan
 from weir.plots import study_figures
 from weir.plots.layout import reference_level
 from weir.study import class_table, comparable, device_table, objective_metric, run_table
@@ -76,7 +76,7 @@ class Study:
         """One row per planned run: place in the plan, levels, `status` (with `missing`) and the reason."""
         validity = {run.id: run.validity for run in self.loaded.runs}
         rows = []
-        for entry in read_document(self.loaded.path / "plan.json", PLAN_AGAIN)["runs"]:
+        for entry in read_plan(self.loaded.path / "plan.json")["runs"]:
             found = validity.get(entry["id"])
             place = {name: entry[name] for name in ("order", "block", "repetition", "testbed")}
             levels = {name: str(entry["levels"].get(name)) for name in self.loaded.factors}

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use weir_runner::Testbed as Devices;
 use weir_study::limits::Estimate;
-use weir_study::{Plan, Run, Testbed};
+use weir_study::{Plan, Run, Testbed, to_rows};
 
 use crate::exit::{self, bad_input};
 use crate::needs::Needs;
@@ -28,9 +28,13 @@ pub struct Args {
     /// Show the device of each class according to this file (testbed.json). Default: modelled disks.
     #[arg(long, value_name = "FILE")]
     devices: Option<PathBuf>,
-    /// Print the whole plan as JSON; with --devices including the device of each class.
+    /// Print the plan as JSON, as plan.json has it: each run with only what differs from the run that `like` names by its place in
+    /// the list, from 0. With --devices including the device of each class.
     #[arg(long)]
     json: bool,
+    /// With --json: print every run whole.
+    #[arg(long, requires = "json")]
+    whole: bool,
     /// Leave out runs that this results folder already has; skipped runs are tried again.
     #[arg(long, value_name = "DIR")]
     missing: Option<PathBuf>,
@@ -92,7 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let needs = Needs::of(&plan.runs, &devices.unwrap_or_default());
         println!("{}", serde_json::to_string_pretty(&needs)?);
     } else if args.json {
-        println!("{}", json(&plan, devices.as_ref(), args.shards)?);
+        println!("{}", json(&plan, args.whole, devices.as_ref(), args.shards)?);
     } else {
         print(&plan, all - missing, devices.as_ref());
     }
@@ -100,11 +104,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The plan, with the medium of each class if the testbed is known, and with the shards that were asked for.
-fn json(plan: &Plan, devices: Option<&Devices>, shards: Option<u32>) -> anyhow::Result<String> {
-    if devices.is_none() && shards.is_none() {
-        return Ok(serde_json::to_string_pretty(plan)?);
+fn json(
+    plan: &Plan,
+    is_whole: bool,
+    devices: Option<&Devices>,
+    shards: Option<u32>,
+) -> anyhow::Result<String> {
+    if !is_whole && devices.is_none() && shards.is_none() {
+        return Ok(to_rows(plan)?);
     }
     let mut value = serde_json::to_value(plan)?;
+    if is_whole {
+        value["runs"] = serde_json::to_value(&plan.runs)?;
+    }
     if let Some(devices) = devices {
         let media = |run: &Run| (run.id.clone(), weir_runner::of_classes(run, devices));
         value["media"] = serde_json::to_value(plan.runs.iter().map(media).collect::<BTreeMap<_, _>>())?;
@@ -115,7 +127,7 @@ fn json(plan: &Plan, devices: Option<&Devices>, shards: Option<u32>) -> anyhow::
         let ids = (0..parts).map(|part| of_part(part).map(|run| run.id.as_str()).collect());
         value["shards"] = serde_json::to_value(ids.collect::<Vec<Vec<_>>>())?;
     }
-    Ok(serde_json::to_string_pretty(&value)?)
+    Ok(to_rows(&value)?)
 }
 
 /// What each class is carried out on, in any of the runs.

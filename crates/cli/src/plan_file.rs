@@ -8,7 +8,7 @@ use weir_study::{Plan, Run};
 
 use crate::exit::bad_input;
 
-/// Bytes of a plan that are read: one of 100,000 runs has 400 MB.
+/// Bytes of a plan that are read: one of 100,000 runs had 500 MB in version 1 of the layout.
 const MOST_PLAN_BYTES: u64 = 1 << 29;
 
 /// Reads a run, or the run of a plan that has the id.

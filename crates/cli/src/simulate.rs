@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_runner::{Error, Outcome, Status};
-use weir_study::{Plan, Run, Testbed};
+use weir_study::{Plan, Run, Testbed, to_rows};
 
 use crate::exit::bad_input;
 use crate::memory;
@@ -128,7 +128,7 @@ fn at_once<T: Sync, R: Send>(
 
 /// Writes the plan beside the runs atomically. An equal plan is not written again.
 fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(plan)? + "\n";
+    let text = to_rows(plan)? + "\n";
     if std::fs::read_to_string(results.join("plan.json")).is_ok_and(|there| there == text) {
         return Ok(());
     }

@@ -1,5 +1,7 @@
 //! Classes of a run that measures the cost of opening and reading files, and checks of the field `access`.
 
+use std::sync::Arc;
+
 use weir_workload::sessions::AnyWorkload;
 use weir_workload::{Access, Arrivals, Distribution, Files, Popularity, Sizes, Workload};
 
@@ -34,7 +36,7 @@ pub(crate) fn classes(study: &Study, settings: &Settings) -> Vec<RunClass> {
     let class = |name: String, bytes: u64, what: &str| RunClass {
         name,
         workload: WORKLOAD.to_owned(),
-        recipe: AnyWorkload::Requests(Box::new(recipe(&access, bytes, what))),
+        recipe: Arc::new(AnyWorkload::Requests(Box::new(recipe(&access, bytes, what)))),
         clients: 1,
         engine: Engine::Access,
         priority: None,

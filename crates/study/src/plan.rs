@@ -1,6 +1,7 @@
 //! Plan of a study: all runs, in the order of execution.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -21,11 +22,14 @@ use crate::estimate::{estimate_s, largest};
 use crate::level::Architecture;
 use crate::limits::{self, Estimate};
 use crate::load_check::clients_at;
-use crate::run::{Engine, FORMAT, Run, RunClass, RunDevice, SHARED_DEVICE, SimulatedClass, hash};
+use crate::run::{self, Engine, Run, RunClass, RunDevice, SHARED_DEVICE, SimulatedClass, hash};
 use crate::spec::{Class, Settings, Study};
 use crate::testbed::Testbed;
 use crate::variant::{self, Variant};
-use crate::{access_classes, counterpart, daemon_checks, defaults, device_scheduler, recipe};
+use crate::{access_classes, alike, counterpart, daemon_checks, defaults, device_scheduler, recipe};
+
+/// Version of the layout of `plan.json`. In version 1 every run is whole.
+const FORMAT: u32 = 2;
 
 /// All runs of a study, in the order of execution: `plan.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +65,8 @@ pub struct Plan {
     pub largest_run: Estimate,
     /// All devices of all runs.
     pub devices: Vec<RunDevice>,
-    /// The runs.
+    /// The runs. In `plan.json` each has only what differs from an earlier run.
+    #[serde(with = "alike")]
     pub runs: Vec<Run>,
 }
 
@@ -115,42 +120,70 @@ impl Plan {
     }
 }
 
+/// A cell of the plan.
+struct Cell {
+    /// Its run, without the fields of a repetition.
+    run: Run,
+    /// What decides the ids of its runs.
+    content: Run,
+}
+
+impl Cell {
+    fn new(mut run: Run, workloads: &Catalog) -> Self {
+        let content = run.content();
+        // The content has the path as the workload has it: a run has the same name wherever the repository lies.
+        for class in &mut run.classes {
+            recipe::make_absolute(Arc::make_mut(&mut class.recipe), workloads.folder_of(&class.workload));
+        }
+        Cell { run, content }
+    }
+
+    fn repetition(&mut self, block: u32, seed: u64, order: usize) -> Run {
+        (self.content.repetition, self.content.block, self.content.seed) = (block, block, seed);
+        Run {
+            id: hash(&self.content),
+            repetition: block,
+            block,
+            seed,
+            order: u32::try_from(order).unwrap_or(u32::MAX),
+            ..self.run.clone()
+        }
+    }
+}
+
 /// The runs of a study: blocks of all cells, each block in its own random order.
 fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     let mut runs: Vec<Run> = Vec::new();
     for &testbed in study.testbed.all() {
         let cells = counterpart::cells(study, testbed);
+        let mut cells: Vec<Cell> = cells
+            .iter()
+            .filter_map(|cell| {
+                let name = cell.get(VARIANT).and_then(Value::as_str);
+                let variant = variants.iter().find(|variant| variant.name.as_deref() == name)?;
+                Some(Cell::new(resolve(variant, testbed, cell), workloads))
+            })
+            .collect();
         for block in 0..study.repetitions {
             // The same for each testbed: both have the same requests.
             let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
             rng.set_stream(u64::from(block));
             let seed = rand::RngExt::random(&mut rng);
-            let mut order: Vec<&Map<String, Value>> = cells.iter().collect();
+            let mut order: Vec<&mut Cell> = cells.iter_mut().collect();
             order.shuffle(&mut rng);
             for cell in order {
-                let is_of =
-                    |variant: &&Variant| variant.name.as_deref() == cell.get(VARIANT).and_then(Value::as_str);
-                if let Some(variant) = variants.iter().find(is_of) {
-                    runs.push(resolve(variant, testbed, cell, block, seed, runs.len()));
-                }
+                runs.push(cell.repetition(block, seed, runs.len()));
             }
         }
     }
     let devices = devices_of(&runs);
-    for run in &mut runs {
-        run.name_by_content();
-        // Only now, so that a run has the same name wherever the repository lies.
-        for class in &mut run.classes {
-            recipe::make_absolute(&mut class.recipe, workloads.folder_of(&class.workload));
-        }
-    }
     let mut factors = counterpart::factors(study);
     for (name, levels) in &mut factors {
-        // Counterparts in virtual time are levels of their own.
-        for run in &runs {
-            if let Some(level) = run.levels.get(name)
-                && !levels.iter().any(|known| same(&label(known), level))
-            {
+        // Counterparts in virtual time are levels of their own. The first block has every cell.
+        let mut known: Vec<Value> = levels.iter().map(label).collect();
+        for level in runs.iter().filter(|run| run.block == 0).filter_map(|run| run.levels.get(name)) {
+            if !known.iter().any(|known| same(known, level)) {
+                known.push(level.clone());
                 levels.push(level.clone());
             }
         }
@@ -173,15 +206,8 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     }
 }
 
-/// The run of a cell of a variant.
-fn resolve(
-    variant: &Variant,
-    testbed: Testbed,
-    cell: &Map<String, Value>,
-    block: u32,
-    seed: u64,
-    order: usize,
-) -> Run {
+/// The run of a cell of a variant, without the fields of a repetition.
+fn resolve(variant: &Variant, testbed: Testbed, cell: &Map<String, Value>) -> Run {
     let Variant { study, workloads, .. } = variant;
     let mut settings = apply(&study.hold, cell);
     if study.testbed.are_two() && testbed == Testbed::Simulator {
@@ -225,7 +251,7 @@ fn resolve(
         .collect();
     classes.extend(access_classes::classes(study, &settings));
     Run {
-        format: FORMAT,
+        format: run::FORMAT,
         id: String::new(),
         study: study.name.clone(),
         question: study.question.clone(),
@@ -234,10 +260,10 @@ fn resolve(
         cell: hash(cell),
         levels: cell.iter().map(|(name, level)| (name.clone(), label(level))).collect(),
         settings,
-        repetition: block,
-        block,
-        order: u32::try_from(order).unwrap_or(u32::MAX),
-        seed,
+        repetition: 0,
+        block: 0,
+        order: 0,
+        seed: 0,
         warmup_s: study.warmup_s,
         duration_s: study.duration_s,
         capture: study.capture,

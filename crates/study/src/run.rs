@@ -1,11 +1,12 @@
 //! A resolved run: `run.json`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use weir_vocabulary::{IoPriority, TrafficKind};
@@ -21,7 +22,7 @@ use crate::site::Site;
 use crate::spec::{Capture, Objective, Placement, Records, Settings};
 use crate::testbed::Testbed;
 
-/// Version of the layout of `run.json`.
+/// Version of the layout of a run.
 pub const FORMAT: u32 = 1;
 /// The kernel's scheduler that does not change the order of requests.
 const PASS_THROUGH: &str = "none";
@@ -136,8 +137,9 @@ pub struct RunClass {
     pub name: String,
     /// Name of the workload (`weir list workloads`).
     pub workload: String,
-    /// The workload with the study's replacements.
-    pub recipe: AnyWorkload,
+    /// The workload with the study's replacements. Runs share it.
+    #[serde(serialize_with = "inner", deserialize_with = "shared")]
+    pub recipe: Arc<AnyWorkload>,
     /// Number of clients.
     pub clients: u32,
     /// The load generator of its requests.
@@ -222,6 +224,14 @@ pub struct RunDevice {
     pub live: bool,
 }
 
+fn inner<S: Serializer>(recipe: &Arc<AnyWorkload>, serializer: S) -> Result<S::Ok, S::Error> {
+    recipe.as_ref().serialize(serializer)
+}
+
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<AnyWorkload>, D::Error> {
+    AnyWorkload::deserialize(deserializer).map(Arc::new)
+}
+
 fn is_false(value: &bool) -> bool {
     !*value
 }
@@ -265,9 +275,9 @@ impl Run {
         }
     }
 
-    /// Computes the id of the run from its content. Descriptive fields are left out: rewording a question or adding a
+    /// The content that decides the id of the run. Descriptive fields are left out: rewording a question or adding a
     /// cell invalidates no finished run.
-    pub(crate) fn name_by_content(&mut self) {
+    pub(crate) fn content(&self) -> Run {
         let mut content = self.clone();
         content.id = String::new();
         content.question = String::new();
@@ -280,9 +290,9 @@ impl Run {
         content.cell = String::new();
         for class in &mut content.classes {
             class.objective = None;
-            class.recipe.forget_words();
+            Arc::make_mut(&mut class.recipe).forget_words();
         }
-        self.id = hash(&content);
+        content
     }
 }
 

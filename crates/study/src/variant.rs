@@ -1,6 +1,7 @@
 //! The factor `variant`, which varies any field of the study.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_specs::{Document, Problem, Problems, one_of};
@@ -21,7 +22,7 @@ pub(crate) struct Variant {
     /// Its level; `None` if the study has no variants.
     pub(crate) name: Option<String>,
     pub(crate) study: Study,
-    pub(crate) workloads: BTreeMap<String, AnyWorkload>,
+    pub(crate) workloads: BTreeMap<String, Arc<AnyWorkload>>,
 }
 
 /// Checks a study and its variants.
@@ -35,7 +36,7 @@ pub(crate) fn all(
 ) -> Result<Vec<Variant>, Problems> {
     let workloads = validate::check(&study, document, context)?;
     let Some(variants) = study.factors.variant.clone() else {
-        return Ok(vec![Variant { name: None, study, workloads }]);
+        return Ok(vec![Variant { name: None, study, workloads: shared(workloads) }]);
     };
     let mut made = Vec::new();
     let mut problems = Problems::default();
@@ -69,7 +70,11 @@ fn one(
     };
     let study: Study = document.parse_all_of(&value).map_err(placed)?;
     let workloads = validate::check(&study, document, context).map_err(placed)?;
-    Ok(Variant { name: Some(name.to_owned()), study, workloads })
+    Ok(Variant { name: Some(name.to_owned()), study, workloads: shared(workloads) })
+}
+
+fn shared(workloads: BTreeMap<String, AnyWorkload>) -> BTreeMap<String, Arc<AnyWorkload>> {
+    workloads.into_iter().map(|(name, workload)| (name, Arc::new(workload))).collect()
 }
 
 /// Whether the step at a depth of a path names a setting of a service: `services.web.settings.workers`, or
