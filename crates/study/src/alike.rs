@@ -106,7 +106,10 @@ fn whole(entry: Value, earlier: &[Run]) -> Result<Run, String> {
     let base = like.as_u64().and_then(|place| earlier.get(usize::try_from(place).ok()?));
     let base = base.ok_or_else(|| {
         let most = earlier.len();
-        format!("run {}: `{LIKE}` is {like}; it must be the place of one of the {most} runs before", entry["id"])
+        format!(
+            "run {}: `{LIKE}` is {like}; it must be the place of one of the {most} runs before",
+            entry["id"]
+        )
     })?;
     let run = match Repetition::deserialize(&entry) {
         Ok(found) => Run {

@@ -232,7 +232,7 @@ fn resolve(variant: &Variant, testbed: Testbed, cell: &Map<String, Value>) -> Ru
             workload: class.workload.clone(),
             recipe: workload.clone(),
             clients: clients_at(clients, settings.load),
-            engine: match (workload, &class.through) {
+            engine: match (workload.as_ref(), &class.through) {
                 (AnyWorkload::Sessions(_), _) => Engine::Site,
                 (_, Some(_)) => Engine::Web,
                 (AnyWorkload::Requests(workload), None) if workload.is_closed_loop() => Engine::Fio,
