@@ -2,6 +2,7 @@
 
 mod accesses;
 mod admission;
+mod alike;
 mod clockwise;
 mod control_groups;
 mod device_scheduler;
