@@ -56,7 +56,7 @@ fn a_repetition_has_no_recipe_and_a_cell_only_its_levels() {
     assert!(later.map(fields).all(|names| names == "id like repetition block order seed"));
     let cells = rows[1..24].iter().filter(|row| row.get("like").is_some());
     assert!(cells.clone().all(|row| row.to_string().len() < 1000));
-    assert!(cells.clone().any(|row| row["classes"]["text"]["clients"] == 10));
+    assert!(cells.clone().any(|row| row["classes"]["text"]["clients"].is_u64()));
 }
 
 #[test]
