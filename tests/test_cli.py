@@ -7,6 +7,8 @@ import pytest
 import yaml
 from support import ROOT, weir
 
+from weir.plan import read_plan
+
 
 def test_every_shipped_study_and_workload_is_sound():
     checked = weir("check")
@@ -71,6 +73,15 @@ def test_a_plan_is_the_same_each_time_and_leaves_out_what_is_done(tmp_path):
     (tmp_path / "quick" / done).mkdir(parents=True)
     rest = json.loads(weir("plan", "quick", "--json", "--missing", tmp_path).stdout)
     assert [run["id"] for run in rest["runs"]] == [run["id"] for run in first["runs"] if run["id"] != done]
+
+
+@pytest.mark.parametrize("study", ["quick", "kernel-schedulers", "data-center-hybrid", "data-center-access"])
+def test_the_compact_plan_has_every_run_of_the_whole_plan(tmp_path, study):
+    whole = json.loads(weir("plan", study, "--json").stdout)
+    (tmp_path / "plan.json").write_text(weir("plan", study, "--json", "--compact").stdout)
+    assert sum("like" in run for run in json.loads((tmp_path / "plan.json").read_text())["runs"]) > 0
+    assert read_plan(tmp_path / "plan.json") == whole | {"format": 2}
+    assert not any("like" in run for run in whole["runs"])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from support import PATIENCE_S, ROOT, wait_for, weir
 
+from weir.plan import read_plan
+
 SPEC = importlib.util.spec_from_file_location("assignment", ROOT / "ansible/plugins/filter/assignment.py")
 assignment = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(assignment)
@@ -162,7 +164,7 @@ def namespaces(bench):
 
 
 def planned(bench):
-    return {run["id"]: run for run in json.loads((bench.results / "lost/plan.json").read_text())["runs"]}
+    return {run["id"]: run for run in read_plan(bench.results / "lost/plan.json")["runs"]}
 
 
 @pytest.mark.cluster

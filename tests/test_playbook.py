@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 from support import ROOT, hidden, judge, problems_by_schema, weir
 
+from weir.plan import read_plan
+
 
 @pytest.fixture(scope="module")
 def study(shared_bench):
@@ -21,7 +23,7 @@ def study(shared_bench):
 def test_a_study_leaves_whole_folders(study):
     """This test will look into the folders of two runs on a modelled disk."""
     bench, _ = study
-    plan = json.loads((bench.results / "tiny/plan.json").read_text())
+    plan = read_plan(bench.results / "tiny/plan.json")
     folders = bench.run_folders()
     assert sorted(folders) == sorted(run["id"] for run in plan["runs"])
     for run_id, folder in folders.items():
@@ -187,7 +189,7 @@ def test_a_cluster_shares_the_blocks_and_gives_back_the_results(bench):
     bench.command = lambda _, *arguments: [*playbook, "-i", inventory, "-e", variables, *arguments]
     code, log = bench.play(study, "--skip-tags", "report")
     assert code == 0, log
-    plan = json.loads((bench.results / "tiny/plan.json").read_text())
+    plan = read_plan(bench.results / "tiny/plan.json")
     assert sorted(bench.run_folders()) == sorted(run["id"] for run in plan["runs"])
     for name, run in zip(("one", "two"), plan["runs"], strict=True):
         assert (bench.folder / name / "results/tiny" / run["id"]).is_dir()

@@ -8,6 +8,8 @@ import subprocess
 import pytest
 from support import hidden, judge
 
+from weir.plan import read_plan
+
 NOBODY = 65534
 STUDY = """\
 name: tiny
@@ -63,7 +65,7 @@ def test_a_simulated_study_needs_no_device_and_is_done_once(dry_bench):
     assert code == 0, log
     assert "tiny: 8 runs, 8 of them to do" in log and "tiny: 8 runs, all valid" in log
     assert not dry_bench.state.exists()
-    plan = json.loads((dry_bench.results / "tiny/plan.json").read_text())
+    plan = read_plan(dry_bench.results / "tiny/plan.json")
     runs = dry_bench.run_folders()
     assert sorted(runs) == sorted(run["id"] for run in plan["runs"])
     page = (dry_bench.results / "tiny/report.html").read_text()
@@ -115,7 +117,7 @@ def test_both_testbeds_stand_beside_each_other(bench):
     code, log = bench.play(study, "--skip-tags", "report")
     assert code == 0, log
     assert "tiny: 4 runs, 4 of them to do" in log and "2 runs, all valid" in log and "[2/2] " in log
-    plan = json.loads((bench.results / "tiny/plan.json").read_text())
+    plan = read_plan(bench.results / "tiny/plan.json")
     assert [run["testbed"] for run in plan["runs"]] == ["device"] * 2 + ["simulator"] * 2
     assert sorted(bench.run_folders()) == sorted(run["id"] for run in plan["runs"])
     # A busy machine may have been late on its devices; what is invalid would not be compared.
@@ -143,7 +145,7 @@ def test_several_hosts_share_what_is_simulated(dry_bench):
     study = study_of(dry_bench, "simulator")
     code, log = dry_bench.play(study, "-i", inventory, "--skip-tags", "report")
     assert code == 0, log
-    plan = json.loads((dry_bench.results / "tiny/plan.json").read_text())
+    plan = read_plan(dry_bench.results / "tiny/plan.json")
     shares = [sorted(run["id"] for run in plan["runs"] if run["order"] % 2 == part) for part in (0, 1)]
     for name, share in zip(("one", "two"), shares, strict=True):
         there = (dry_bench.folder / name / "results/tiny").iterdir()

@@ -9,6 +9,7 @@ import synthetic
 from weir.derive import run_metrics
 from weir.errors import InputError
 from weir.load import load_study
+from weir.plan import read_plan
 from weir.study import class_table
 from weir.tables import scan_measured, scan_requests
 
@@ -32,6 +33,43 @@ def test_a_study_has_its_runs_in_order(study_folder):
         "load": [0.5, 0.9],
     }
     assert study.runs[0].window_ns == (1_000_000_000, 3_000_000_000)
+
+
+def compact(folder, *runs):
+    """Writes the runs in place of those of the plan; returns the plan's file."""
+    plan = folder / "plan.json"
+    change(plan, format=2, runs=list(runs))
+    return plan
+
+
+def test_a_run_has_what_its_like_has_and_its_own_fields(tmp_path):
+    classes = [{"name": "web", "clients": 4}, {"x": 1}]
+    base = {"id": "a", "levels": {"load": 1, "disk": "x"}, "classes": classes}
+    (tmp_path / "plan.json").write_text("{}")
+    other = {"id": "b", "like": 0, "levels": {"load": 2}, "classes": {"web": {"clients": 8}}}
+    plan = read_plan(compact(tmp_path, base, other, {"id": "c", "like": 1, "classes": []}))
+    levels, other_classes = {"load": 2, "disk": "x"}, [{"name": "web", "clients": 8}, {"x": 1}]
+    assert plan["runs"] == [
+        base,
+        {"id": "b", "levels": levels, "classes": other_classes},
+        {"id": "c", "levels": levels, "classes": []},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"id": "b", "like": 1}, "run 1: field `like` is 1, not the place of an earlier run"),
+        ({"id": "b", "like": -1}, "run 1: field `like` is -1"),
+        ({"id": "b", "like": "a"}, "`like`"),
+        (["b"], "not an object"),
+    ],
+)
+def test_a_run_that_names_no_earlier_run_is_refused(tmp_path, entry, problem):
+    (tmp_path / "plan.json").write_text("{}")
+    with pytest.raises(InputError) as refused:
+        read_plan(compact(tmp_path, {"id": "a"}, entry))
+    assert problem in str(refused.value) and "plan.json" in str(refused.value)
 
 
 def test_work_in_progress_and_other_folders_are_ignored(study_folder):

@@ -51,5 +51,9 @@ def _merged(base: Any, fields: Any) -> Any:
     if isinstance(base, dict) and isinstance(fields, dict):
         return base | {name: _merged(base.get(name), value) for name, value in fields.items()}
     if isinstance(base, list) and isinstance(fields, dict):
-        return [_merged(item, fields[item["name"]]) if item["name"] in fields else item for item in base]
+        return [_merged(item, fields.get(_name_of(item), item)) for item in base]
     return fields
+
+
+def _name_of(item: Any) -> Any:
+    return item.get("name") if isinstance(item, dict) else None

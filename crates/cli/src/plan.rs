@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use weir_runner::Testbed as Devices;
 use weir_study::limits::Estimate;
-use weir_study::{Plan, Run, Testbed, to_rows};
+use weir_study::{Plan, Run, Testbed, WHOLE_FORMAT, to_rows};
 
 use crate::exit::{self, bad_input};
 use crate::needs::Needs;
@@ -28,13 +28,13 @@ pub struct Args {
     /// Show the device of each class according to this file (testbed.json). Default: modelled disks.
     #[arg(long, value_name = "FILE")]
     devices: Option<PathBuf>,
-    /// Print the plan as JSON, as plan.json has it: each run with only what differs from the run that `like` names by its place in
-    /// the list, from 0. With --devices including the device of each class.
+    /// Print the whole plan as JSON; with --devices including the device of each class.
     #[arg(long)]
     json: bool,
-    /// With --json: print every run whole.
+    /// With --json: print the plan as plan.json has it, each run with only what differs from the run that `like` names by its place
+    /// in the list, from 0.
     #[arg(long, requires = "json")]
-    whole: bool,
+    compact: bool,
     /// Leave out runs that this results folder already has; skipped runs are tried again.
     #[arg(long, value_name = "DIR")]
     missing: Option<PathBuf>,
@@ -96,7 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let needs = Needs::of(&plan.runs, &devices.unwrap_or_default());
         println!("{}", serde_json::to_string_pretty(&needs)?);
     } else if args.json {
-        println!("{}", json(&plan, args.whole, devices.as_ref(), args.shards)?);
+        println!("{}", json(&plan, args.compact, devices.as_ref(), args.shards)?);
     } else {
         print(&plan, all - missing, devices.as_ref());
     }
@@ -106,15 +106,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// The plan, with the medium of each class if the testbed is known, and with the shards that were asked for.
 fn json(
     plan: &Plan,
-    is_whole: bool,
+    is_compact: bool,
     devices: Option<&Devices>,
     shards: Option<u32>,
 ) -> anyhow::Result<String> {
-    if !is_whole && devices.is_none() && shards.is_none() {
+    if is_compact && devices.is_none() && shards.is_none() {
         return Ok(to_rows(plan)?);
     }
     let mut value = serde_json::to_value(plan)?;
-    if is_whole {
+    if !is_compact {
+        value["format"] = WHOLE_FORMAT.into();
         value["runs"] = serde_json::to_value(&plan.runs)?;
     }
     if let Some(devices) = devices {
@@ -127,7 +128,7 @@ fn json(
         let ids = (0..parts).map(|part| of_part(part).map(|run| run.id.as_str()).collect());
         value["shards"] = serde_json::to_value(ids.collect::<Vec<Vec<_>>>())?;
     }
-    Ok(to_rows(&value)?)
+    Ok(if is_compact { to_rows(&value)? } else { serde_json::to_string_pretty(&value)? })
 }
 
 /// What each class is carried out on, in any of the runs.

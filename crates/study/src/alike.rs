@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -96,6 +97,22 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
         runs.push(run);
     }
     Ok(runs)
+}
+
+/// The schema of the list.
+pub(crate) fn schema(generator: &mut SchemaGenerator) -> Schema {
+    let whole = generator.subschema_for::<Run>();
+    let like = json_schema!({
+        "type": "object",
+        "description": "A run by what differs from an earlier run.",
+        "properties": {
+            "id": {"type": "string"},
+            LIKE: {"type": "integer", "minimum": 0, "description": "Place of the earlier run in the list, from 0."},
+        },
+        "required": ["id", LIKE],
+    });
+    let item = json_schema!({"anyOf": [like, whole]});
+    json_schema!({"type": "array", "items": item})
 }
 
 /// A run from its entry and the runs before it.

@@ -63,7 +63,7 @@ pub use fs_option::{ByRole, FsOption};
 pub use hosts::{Hosts, Lost};
 pub use io_cost::{CostBounds, CostModel, IoCost};
 pub use level::{Architecture, Scheduler};
-pub use plan::Plan;
+pub use plan::{Plan, WHOLE_FORMAT};
 pub use rows::to_rows;
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
 pub use site::{DATABASES, Site, SiteBenchmark};

@@ -28,8 +28,10 @@ use crate::testbed::Testbed;
 use crate::variant::{self, Variant};
 use crate::{access_classes, alike, counterpart, daemon_checks, defaults, device_scheduler, recipe};
 
-/// Version of the layout of `plan.json`. In version 1 every run is whole.
+/// Version of the layout of `plan.json`.
 const FORMAT: u32 = 2;
+/// Version of the layout in which every run is whole.
+pub const WHOLE_FORMAT: u32 = 1;
 
 /// All runs of a study, in the order of execution: `plan.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +69,7 @@ pub struct Plan {
     pub devices: Vec<RunDevice>,
     /// The runs. In `plan.json` each has only what differs from an earlier run.
     #[serde(with = "alike")]
+    #[schemars(schema_with = "alike::schema")]
     pub runs: Vec<Run>,
 }
 
