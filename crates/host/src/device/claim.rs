@@ -143,8 +143,8 @@ impl Claim {
         }
     }
 
-    /// A command that works on this disk as its standard input, by the path `/dev/stdin`: whatever node or link leads elsewhere
-    /// by now, it is the disk that is held.
+    /// A command that works on this disk as its standard input, by the path `/proc/self/fd/0`: whatever node or link leads
+    /// elsewhere by now, it is the disk that is held.
     ///
     /// # Errors
     /// The descriptor cannot be duplicated.
@@ -157,4 +157,5 @@ impl Claim {
 }
 
 /// The path of the disk in a [`Claim::command`].
-pub(super) const STDIN: &str = "/dev/stdin";
+// Not `/dev/stdin`, which only udev makes.
+pub(super) const STDIN: &str = "/proc/self/fd/0";
