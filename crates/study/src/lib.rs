@@ -35,6 +35,8 @@ pub mod limits;
 mod load_check;
 mod name;
 mod plan;
+mod precision;
+mod precision_check;
 mod recipe;
 mod run;
 mod settings;
@@ -62,6 +64,7 @@ pub use hosts::{Hosts, Lost};
 pub use io_cost::{CostBounds, CostModel, IoCost};
 pub use level::{Architecture, Scheduler};
 pub use plan::Plan;
+pub use precision::Precision;
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
 pub use site::{DATABASES, Site, SiteBenchmark};
 pub use spec::{
