@@ -123,7 +123,7 @@ def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> lis
 
 
 def compared(
-    study: Study, table: pl.DataFrame, factor: str | None = None
+    study: Study, table: pl.DataFrame, factor: str | None = None, metric: str | None = None
 ) -> list[tuple[Answer, dict[int, float]]]:
     """The answers before they are judged, each with the logarithm of its ratio by block, if it has any.
 
@@ -131,6 +131,7 @@ def compared(
         study: the study.
         table: one row per valid run and class.
         factor: the factor; `main_factor` if None.
+        metric: the metric; that of each class's objective if None.
     """
     factor = factor or main_factor(study)
     if factor is None or table.is_empty():
@@ -144,7 +145,7 @@ def compared(
         testbed = next((str(name) for name in study.factors[TESTBED] if name in known), "")
         table = table.filter(pl.col(TESTBED) == testbed)
     found = [
-        _compared(study, table, app_class, factor, level, baseline)
+        _compared(study, table, app_class, factor, level, baseline, metric)
         for app_class in study.classes
         for level in levels
     ]
@@ -181,10 +182,16 @@ def _distance(ratio: float | None) -> float:
 
 
 def _compared(
-    study: Study, table: pl.DataFrame, app_class: AppClass, factor: str, level: str, baseline: str
+    study: Study,
+    table: pl.DataFrame,
+    app_class: AppClass,
+    factor: str,
+    level: str,
+    baseline: str,
+    metric: str | None,
 ) -> tuple[Answer | None, dict[int, float]]:
     """An answer that is not judged yet, and the logarithm of its ratio by block, if it has any."""
-    metric, _ = objective_metric(app_class)
+    metric = metric or objective_metric(app_class)[0]
     rows = table.filter(pl.col("class") == app_class.name).drop_nulls(metric)
     if rows.is_empty():
         return None, {}

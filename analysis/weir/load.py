@@ -23,6 +23,10 @@ TESTBED = "testbed"
 Level = str | int | float | bool
 #: Parts of `observed.json` that are objects where they are there.
 _OBSERVED_OBJECTS = {"cpu", "hot", "live", "models", "replay", "simulator", "timing", "web"}
+#: The last decision about a study's precision, in its folder; and its status where more repetitions are needed.
+DECISION = "precision.json"
+GO_ON = "go on"
+DECIDE_AGAIN = "remove it, then decide again: python -m weir precision"
 PLAN_AGAIN = "plan the study again: make study"
 
 
@@ -151,7 +155,9 @@ class Study:
 
     `note` says why the plan is only a part of the study, if it is. `missing` are the levels of planned runs
     that do not exist, by id; `stray` are ids of runs that are not in the plan. `comparison` is the factor and
-    perhaps the baseline whose comparison answers the question, if the study names one.
+    perhaps the baseline whose comparison answers the question, if the study names one. `precision` is where the
+    study stops, if it names that: `first_repetitions` are made before the first decision, `decision` is the last
+    one, and `not_needed` are ids of planned runs that it made unnecessary.
     """
 
     path: Path
@@ -167,6 +173,10 @@ class Study:
     missing: dict[str, dict[str, Level]]
     stray: tuple[str, ...]
     comparison: dict[str, Any] | None = None
+    precision: dict[str, Any] | None = None
+    first_repetitions: int = 0
+    decision: dict[str, Any] | None = None
+    not_needed: tuple[str, ...] = ()
 
     @cached_property
     def valid_runs(self) -> tuple[Run, ...]:
@@ -210,6 +220,11 @@ def load_study(path: Path | str) -> Study:
     check_format(plan, plan_path)
     planned = {_run_id(entry, plan_path): entry for entry in field(plan, plan_path, "runs", list)}
     found = {entry.name for entry in path.iterdir() if _is_run_folder(entry, planned)}
+    precision = field(plan, plan_path, "precision", dict) if plan.get("precision") else None
+    decision = _decision(path / DECISION, precision)
+    not_needed = tuple(
+        run_id for run_id, entry in planned.items() if run_id not in found and _is_needless(entry, decision)
+    )
     verified = Verified(path)
     try:
         runs = [load_run(path / name, entry, verified) for name, entry in planned.items() if name in found]
@@ -226,10 +241,16 @@ def load_study(path: Path | str) -> Study:
         factors=_factors(plan, plan_path),
         classes=_all_classes(list(planned.values()), plan_path),
         runs=tuple(sorted(runs, key=lambda run: run.order)),
-        missing={n: entry.get("levels") or {} for n, entry in planned.items() if n not in found},
+        missing={
+            n: entry.get("levels") or {} for n, entry in planned.items() if n not in {*found, *not_needed}
+        },
         # Runs of an earlier plan with this name are not part of the design.
         stray=tuple(sorted(found - planned.keys())),
         comparison=_comparison(plan, plan_path),
+        precision=precision,
+        first_repetitions=field(plan, plan_path, "first_repetitions", int) if precision else 0,
+        decision=decision,
+        not_needed=not_needed,
     )
 
 
@@ -294,6 +315,25 @@ def _run_id(entry: Any, path: Path) -> str:
     if not isinstance(entry, dict):
         raise InputError(path, f"field `runs` holds {entry!r}, not an object", PLAN_AGAIN)
     return field(entry, path, "id", str)
+
+
+def _decision(path: Path, precision: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The last decision about a study's precision; None without one, or where it was about another precision."""
+    if precision is None or not path.exists():
+        return None
+    decision = read_document(path, DECIDE_AGAIN)
+    field(decision, path, "status", str)
+    field(decision, path, "repetitions", int)
+    return decision if decision.get("precision") == precision else None
+
+
+def _is_needless(entry: dict[str, Any], decision: dict[str, Any] | None) -> bool:
+    """Whether a planned run lies beyond the repetition at which the study stopped."""
+    return (
+        decision is not None
+        and decision["status"] != GO_ON
+        and entry.get("block", 0) >= decision["repetitions"]
+    )
 
 
 def _comparison(plan: dict[str, Any], path: Path) -> dict[str, Any] | None:
