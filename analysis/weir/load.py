@@ -5,9 +5,11 @@ complete once it exists; folders whose name begins with `.` or ends with `.parti
 """
 
 import json
+from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,9 @@ TESTBED = "testbed"
 Level = str | int | float | bool
 #: Parts of `observed.json` that are objects where they are there.
 _OBSERVED_OBJECTS = {"cpu", "hot", "live", "models", "replay", "simulator", "timing", "web"}
-#: The last decision about a study's precision, in its folder; and its status where more repetitions are needed.
+#: The last decision about a study's precision, in its folder.
 DECISION = "precision.json"
-GO_ON = "go on"
-DECIDE_AGAIN = "remove it, then decide again: python -m weir precision"
+DECIDE_AGAIN = "remove it, then decide again: python -m weir precision STUDY --decide"
 PLAN_AGAIN = "plan the study again: make study"
 
 
@@ -155,9 +156,10 @@ class Study:
 
     `note` says why the plan is only a part of the study, if it is. `missing` are the levels of planned runs
     that do not exist, by id; `stray` are ids of runs that are not in the plan. `comparison` is the factor and
-    perhaps the baseline whose comparison answers the question, if the study names one. `precision` is where the
-    study stops, if it names that: `first_repetitions` are made before the first decision, `decision` is the last
-    one, and `not_needed` are ids of planned runs that it made unnecessary.
+    perhaps the baseline whose comparison answers the question, if the study names one. `precision` is the
+    precision at which the study stops, if the study names one: `first_repetitions` are made before the first
+    decision, `decision` is the last decision, and `not_needed` are ids of planned runs that the decision does
+    not ask for.
     """
 
     path: Path
@@ -177,6 +179,18 @@ class Study:
     first_repetitions: int = 0
     decision: dict[str, Any] | None = None
     not_needed: tuple[str, ...] = ()
+
+    @property
+    def planned(self) -> int:
+        """Runs of the plan."""
+        return len(self.runs) + len(self.missing) + len(self.not_needed)
+
+    @cached_property
+    def complete_blocks(self) -> int:
+        """Blocks from the first one on whose runs all exist, valid or not."""
+        made = Counter(run.block for run in self.runs)
+        of_block = self.planned // max(self.repetitions, 1)
+        return next(block for block in count() if made[block] < max(of_block, 1))
 
     @cached_property
     def valid_runs(self) -> tuple[Run, ...]:
@@ -222,8 +236,12 @@ def load_study(path: Path | str) -> Study:
     found = {entry.name for entry in path.iterdir() if _is_run_folder(entry, planned)}
     precision = field(plan, plan_path, "precision", dict) if plan.get("precision") else None
     decision = _decision(path / DECISION, precision)
+    first = field(plan, plan_path, "first_repetitions", int) if precision else 0
+    wanted = decision["repetitions"] if decision else first
     not_needed = tuple(
-        run_id for run_id, entry in planned.items() if run_id not in found and _is_needless(entry, decision)
+        run_id
+        for run_id, entry in planned.items()
+        if precision and run_id not in found and entry.get("block", 0) >= wanted
     )
     verified = Verified(path)
     try:
@@ -248,7 +266,7 @@ def load_study(path: Path | str) -> Study:
         stray=tuple(sorted(found - planned.keys())),
         comparison=_comparison(plan, plan_path),
         precision=precision,
-        first_repetitions=field(plan, plan_path, "first_repetitions", int) if precision else 0,
+        first_repetitions=first,
         decision=decision,
         not_needed=not_needed,
     )
@@ -318,22 +336,12 @@ def _run_id(entry: Any, path: Path) -> str:
 
 
 def _decision(path: Path, precision: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The last decision about a study's precision; None without one, or where it was about another precision."""
+    """The last decision about a study's precision; None without one, or if it is about another precision."""
     if precision is None or not path.exists():
         return None
     decision = read_document(path, DECIDE_AGAIN)
-    field(decision, path, "status", str)
     field(decision, path, "repetitions", int)
     return decision if decision.get("precision") == precision else None
-
-
-def _is_needless(entry: dict[str, Any], decision: dict[str, Any] | None) -> bool:
-    """Whether a planned run lies beyond the repetition at which the study stopped."""
-    return (
-        decision is not None
-        and decision["status"] != GO_ON
-        and entry.get("block", 0) >= decision["repetitions"]
-    )
 
 
 def _comparison(plan: dict[str, Any], path: Path) -> dict[str, Any] | None:

@@ -1,32 +1,33 @@
 """Decisions of a study with `precision`: whether another repetition is needed.
 
-A decision is made after the repetitions of `sequential.looks`, from the runs of these repetitions only. It depends
-on nothing else, so that an interrupted study continues where it was, and a decision can be made again.
+A decision is made after the repetitions of `sequential.looks`, from the runs of these repetitions. An
+interrupted study therefore continues where it was, and a decision that is made again is the same.
 """
 
 import json
 import math
 import os
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from weir.answers import compared
+from weir.answers import compared, is_decided
+from weir.binary_cache import BinaryCache
 from weir.errors import InputError
 from weir.labels import label, number
-from weir.load import DECISION, GO_ON, PLAN_AGAIN, Study
-from weir.sequential import half_width, looks, nominal_levels, reached
-from weir.study import cell_label, objective_metric
+from weir.load import DECISION, PLAN_AGAIN, Study, load_study
+from weir.sequential import interval, look_level, looks, reached
+from weir.study import cell_label, class_table, level_key, objective_metric
 
+#: More repetitions are needed.
+GO_ON = "go on"
 #: The study stops: every interval is precise enough; no more repetitions are allowed; nothing can be judged.
 REACHED = "reached"
 AT_MOST = "at most"
 IMPOSSIBLE = "cannot be judged"
-#: Variances that are estimated from few repetitions make errors up to a tenth more frequent than the level; so
-#: much of the level is used. Measured by `test_precision.py`.
-ALLOWANCE = 0.9
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,10 @@ class Decision:
         """Whether no more repetitions are needed."""
         return self.status != GO_ON
 
+    def document(self) -> dict[str, Any]:
+        """The decision as JSON."""
+        return asdict(self)
+
     def lines(self) -> list[str]:
         """The decision in sentences, the intervals first."""
         found = []
@@ -84,20 +89,17 @@ class Decision:
             if one.low is None or one.high is None:
                 found.append(f"{one.name}: {one.note}")
                 continue
-            interval = f"{self.confidence:.4g} interval {number(one.low)} to {number(one.high)}"
-            done = "precise enough" if one.reached else "not yet precise enough"
-            found.append(f"{one.name}: {number(one.estimate)} ({interval}, n = {one.n}), {done}")
+            ends = f"{self.confidence * 100:.4g} % repeated CI {number(one.low)} to {number(one.high)}"
+            done = "precise enough" if one.reached else "not precise enough"
+            found.append(f"{one.name}: {number(one.estimate)} ({ends}, n = {one.n}), {done}")
         most = self.precision["at_most"]
-        match self.status:
-            case "go on":
-                text = f"go on: {self.repetitions} of at most {most} repetitions are to be made"
-            case "reached":
-                text = f"precision reached after {self.after} of at most {most} repetitions"
-            case "at most":
-                text = f"precision not reached with {most} repetitions, the most that the study allows"
-            case _:
-                text = f"stopped after {self.after} repetitions: nothing can be judged"
-        return [*found, text]
+        sentences = {
+            GO_ON: f"more repetitions are needed: next decision after {self.repetitions} of at most {most}",
+            REACHED: f"precision reached after {self.after} of at most {most} repetitions",
+            AT_MOST: f"precision not reached with {most} repetitions, the most that the study allows",
+            IMPOSSIBLE: f"stopped after {self.after} repetitions: no interval can be computed",
+        }
+        return [*found, sentences[self.status]]
 
 
 def decide(study: Study, table: pl.DataFrame) -> Decision:
@@ -120,41 +122,63 @@ def decide(study: Study, table: pl.DataFrame) -> Decision:
         raise InputError(plan, f"field `precision.metric` is {metric!r}, no metric", PLAN_AGAIN)
     values = _values(study, table, precision)
     at = looks(study.first_repetitions, most)
-    level = (1 - confidence) * ALLOWANCE / max(len(values), 1)
-    complete = complete_blocks(study)
     known: tuple[Judged, ...] = ()
     after = 0
-    for n, nominal in zip(at, nominal_levels(at, level), strict=True):
-        if n > complete:
+    for n in at:
+        if n > study.complete_blocks:
             return Decision(GO_ON, after, n, confidence, known, precision)
-        known = tuple(_judged(name, by_block, n, nominal, precision) for name, by_block in values.items())
+        level = look_level(at, n, confidence, len(values))
+        known = tuple(_judged(name, by_block, n, level, precision) for name, by_block in values.items())
         after = n
-        judged = [one for one in known if one.low is not None]
-        status = IMPOSSIBLE if not judged else REACHED if all(one.reached for one in judged) else ""
-        if status:
-            return Decision(status, n, n, confidence, known, precision)
+        if all(one.low is None for one in known):
+            return Decision(IMPOSSIBLE, n, n, confidence, known, precision)
+        # A metric without a logarithm has no interval, however many repetitions are made.
+        if all(one.reached for one in known if not isinstance(values[one.name], str)):
+            return Decision(REACHED, n, n, confidence, known, precision)
     return Decision(AT_MOST, after, most, confidence, known, precision)
 
 
-def complete_blocks(study: Study) -> int:
-    """Blocks from the first one on whose runs all exist, valid or not."""
-    made: dict[int, int] = {}
-    for run in study.runs:
-        made[run.block] = made.get(run.block, 0) + 1
-    planned = len(study.runs) + len(study.missing) + len(study.not_needed)
-    of_block = planned // max(study.repetitions, 1)
-    block = 0
-    while of_block and made.get(block, 0) >= of_block:
-        block += 1
-    return block
+def decide_now(study: Study) -> Decision:
+    """The decision from the runs that exist: see `decide`."""
+    return decide(study, class_table(study))
 
 
-def write(decision: Decision, study: Study) -> None:
-    """Writes the decision into the study's folder, where the data plane and the loader read it."""
-    path = study.path / DECISION
+def write(decision: Decision, folder: Path) -> None:
+    """Writes a decision into the study's folder, where the data plane and the loader read it."""
+    path = folder / DECISION
     partial = path.with_name(f".{DECISION}.partial")
-    partial.write_text(json.dumps(asdict(decision), indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    try:
+        partial.write_text(json.dumps(decision.document(), indent=2) + "\n", encoding="utf-8")
+        os.replace(partial, path)
+    except OSError as error:
+        raise InputError(path, f"cannot be written ({error.strerror})", "make its folder writable") from error
+
+
+def simulate(folder: Path) -> Decision:
+    """Simulates the repetitions up to the next decision and decides, until the study stops.
+
+    Args:
+        folder: the study's folder, which has a plan.
+
+    Returns:
+        The last decision, which is written. It stops the study, unless some run could not be simulated.
+
+    Raises:
+        InputError: no binary is found, the study has no `precision`, or `weir simulate` failed.
+    """
+    study = load_study(folder)
+    binary = BinaryCache.find(folder.parent)
+    found = decide_now(study)
+    known = -1
+    while not found.stops and found.after > known:
+        known = found.after
+        write(found, folder)
+        # Exit code 3: a run is invalid.
+        out = folder.parent.resolve()
+        binary.output("simulate", folder.resolve() / "plan.json", "--out", out, accepted=(0, 3), shown=True)
+        found = decide_now(load_study(folder))
+    write(found, folder)
+    return found
 
 
 def _values(
@@ -165,12 +189,15 @@ def _values(
     found: dict[str, dict[int, float] | str] = {}
     if precision.get("cell") is None:
         for answer, gaps in compared(study, table, metric=metric):
-            if wanted in (None, answer.class_name):
+            if is_decided(precision, answer):
                 name = f"{answer.class_name}, {label(answer.metric).text.lower()}"
-                found[f"{name}: {answer.level} / {answer.baseline}"] = gaps or answer.note
+                without = answer.note if answer.n else {}
+                found[f"{name}: {answer.level} / {answer.baseline}"] = gaps or without
         return found
-    cell = {name: str(level) for name, level in precision["cell"].items()}
-    rows = table.filter(*(pl.col(name).cast(pl.String) == level for name, level in cell.items()))
+    rows = table
+    for name, wanted_level in precision["cell"].items():
+        same = [level_key(level) == level_key(wanted_level) for level in rows[name]] if rows.height else []
+        rows = rows.filter(pl.Series(same, dtype=pl.Boolean))
     for app_class in study.classes:
         if wanted not in (None, app_class.name) or rows.is_empty():
             continue
@@ -195,7 +222,6 @@ def _judged(
     x = np.array([value for block, value in by_block.items() if block < n])
     if x.size < 2:
         return Judged(name, None, None, None, x.size, False, "fewer than two valid repetitions")
-    mean, half = float(x.mean()), half_width(float(x.std(ddof=1)), x.size, level)
-    low, high = mean - half, mean + half
-    done = reached(np.array(low), np.array(high), precision.get("width"), precision.get("effect"))
-    return Judged(name, math.exp(mean), math.exp(low), math.exp(high), x.size, bool(done))
+    found = interval(x, level)
+    done = bool(reached(found.low, found.high, precision.get("width"), precision.get("effect")))
+    return Judged(name, *map(math.exp, (found.estimate, found.low, found.high)), x.size, done)
