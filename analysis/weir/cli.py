@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     then.add_argument(
         "--decide",
         action="store_true",
-        help="write the decision, which `weir simulate` and `make study` follow",
+        help="write the decision, which `weir simulate` and `weir plan --missing` follow",
     )
     then.add_argument(
         "--simulate", action="store_true", help="simulate repetitions and decide, until the study stops"
@@ -420,7 +420,10 @@ def _precision(options: argparse.Namespace, console: Console) -> int:
     from weir.load import load_study
 
     folder = _folder(options)
-    found = precision.simulate(folder) if options.simulate else precision.decide_now(load_study(folder))
+    if options.simulate:
+        found = precision.simulate(folder, shown=not options.json)
+    else:
+        found = precision.decide_now(load_study(folder))
     if options.decide:
         precision.write(found, folder)
     if options.json:

@@ -154,11 +154,12 @@ def write(decision: Decision, folder: Path) -> None:
         raise InputError(path, f"cannot be written ({error.strerror})", "make its folder writable") from error
 
 
-def simulate(folder: Path) -> Decision:
+def simulate(folder: Path, *, shown: bool = False) -> Decision:
     """Simulates the repetitions up to the next decision and decides, until the study stops.
 
     Args:
         folder: the study's folder, which has a plan.
+        shown: leave the output of `weir simulate` to the terminal.
 
     Returns:
         The last decision, which is written. It stops the study, unless some run could not be simulated.
@@ -175,7 +176,8 @@ def simulate(folder: Path) -> Decision:
         write(found, folder)
         # Exit code 3: a run is invalid.
         out = folder.parent.resolve()
-        binary.output("simulate", folder.resolve() / "plan.json", "--out", out, accepted=(0, 3), shown=True)
+        plan = folder.resolve() / "plan.json"
+        binary.output("simulate", plan, "--out", out, accepted=(0, 3), shown=shown)
         found = decide_now(load_study(folder))
     write(found, folder)
     return found
