@@ -80,7 +80,7 @@ class Decision:
 
     def document(self) -> dict[str, Any]:
         """The decision as JSON."""
-        return asdict(self)
+        return asdict(self) | {"sentence": self.lines()[-1]}
 
     def lines(self) -> list[str]:
         """The decision in sentences, the intervals first."""
@@ -146,9 +146,12 @@ def decide_now(study: Study) -> Decision:
 def write(decision: Decision, folder: Path) -> None:
     """Writes a decision into the study's folder, where the data plane and the loader read it."""
     path = folder / DECISION
+    text = json.dumps(decision.document(), indent=2) + "\n"
     partial = path.with_name(f".{DECISION}.partial")
     try:
-        partial.write_text(json.dumps(decision.document(), indent=2) + "\n", encoding="utf-8")
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            return
+        partial.write_text(text, encoding="utf-8")
         os.replace(partial, path)
     except OSError as error:
         raise InputError(path, f"cannot be written ({error.strerror})", "make its folder writable") from error
