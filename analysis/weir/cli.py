@@ -253,7 +253,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     from weir.change_points import change_points
     from weir.load import load_study
     from weir.power import SHOWN_CHANGE, power_of
-    from weir.precision import decide
+    from weir.precision import OF_CELLS, decide
     from weir.study import class_table
 
     if options.fresh:
@@ -266,7 +266,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     if sentence := power_of(study, table, changes=(SHOWN_CHANGE,)).sentence():
         console.print(f"  {sentence}", soft_wrap=True)
     if study.precision is not None:
-        for sentence in decide(study, table).lines():
+        for sentence in [*decide(study, table).lines(), OF_CELLS]:
             console.print(f"  {sentence}", soft_wrap=True)
     if study.note:
         console.print(f"{study.name}: {study.note}", soft_wrap=True)

@@ -28,6 +28,8 @@ GO_ON = "go on"
 REACHED = "reached"
 AT_MOST = "at most"
 IMPOSSIBLE = "cannot be judged"
+#: Stands beside the results of cells, whose intervals are not repeated ones.
+OF_CELLS = "intervals of single cells do not account for the decisions"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
 from weir.pages import write_page
 from weir.power import SHOWN_CHANGE, power_of
-from weir.precision import decide
+from weir.precision import OF_CELLS, decide
 from weir.report_figures import Exhibit, exhibits
 from weir.study import class_table, objective_metric, run_table
 from weir.tiers import tiers
@@ -76,7 +76,7 @@ def render(study: Study) -> str:
         "report.html.j2",
         study=study,
         answers=[answer.sentence() for answer in answers(study, table)],
-        decision=decide(study, table).lines() if study.precision is not None else [],
+        decision=[*decide(study, table).lines(), OF_CELLS] if study.precision is not None else [],
         power=power_of(study, table, changes=(SHOWN_CHANGE,)).sentence(),
         drift=_drift(study, table),
         changes=[change.sentence() for change in change_points(study, table)],
