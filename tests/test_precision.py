@@ -2,7 +2,10 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
+from support import PATIENCE_S, ROOT, weir
 from test_virtual import files_of
 
 STUDY = """\
@@ -42,7 +45,7 @@ def blocks(bench):
 def test_the_playbook_adds_repetitions_until_the_precision_is_reached(dry_bench):
     """This test will simulate a study, lose a decision and its last block, and continue."""
     study = study_of(dry_bench)
-    code, log = dry_bench.play(study)
+    code, log = dry_bench.play(study, "--skip-tags", "report")
     assert code == 0, log
     found = decision(dry_bench)
     assert found["status"] == "reached"
@@ -50,8 +53,7 @@ def test_the_playbook_adds_repetitions_until_the_precision_is_reached(dry_bench)
     assert blocks(dry_bench) == list(range(found["after"]))
     assert "tiny: 24 runs, 6 of them to do" in log
     assert log.count("tiny: more repetitions are needed") == found["after"] - 3
-    page = (dry_bench.results / "tiny/report.html").read_text()
-    assert f"precision reached after {found['after']} of at most 12 repetitions" in page
+    assert f"precision reached after {found['after']} of at most 12 repetitions" in log
     before = files_of(dry_bench)
     code, log = dry_bench.play(study, "--skip-tags", "report")
     assert code == 0 and "tiny: 24 runs, 0 of them to do" in log, log
@@ -81,3 +83,48 @@ def test_repetitions_on_devices_are_added_one_after_the_other(bench):
     runs = len(bench.run_folders())
     assert f"[{runs}/{runs}]" in log
     assert bench.leftovers() == []
+
+
+def test_simulate_and_plan_make_the_repetitions_of_the_decision(tmp_path):
+    """This test will simulate a study by `weir simulate`, with decisions and a decision that is damaged."""
+    study = tmp_path / "tiny.yml"
+    numbers = {"testbed": "simulator", "effect": 0.2, "at_most": 12, "duration_s": 5}
+    study.write_text(STUDY.format(schedulers="[fcfs, sstf]", **numbers))
+    results, folder = tmp_path / "results", tmp_path / "results/tiny"
+    assert weir("simulate", study, "--out", results).returncode == 0
+    plan = json.loads((folder / "plan.json").read_text())
+    assert (plan["repetitions"], plan["first_repetitions"]) == (12, 3)
+
+    def made():
+        return {run["block"] for run in plan["runs"] if (folder / run["id"]).is_dir()}
+
+    def missing():
+        done = weir("plan", study, "--json", "--missing", results)
+        assert done.returncode == 0, done.stderr
+        return {run["block"] for run in json.loads(done.stdout)["runs"]}
+
+    assert made() == {0, 1, 2}
+    assert missing() == set()
+    decided = {"status": "go on", "repetitions": 5, "precision": plan["precision"]}
+    (folder / "precision.json").write_text(json.dumps(decided))
+    assert missing() == {3, 4}
+    assert weir("simulate", study, "--out", results).returncode == 0
+    assert made() == set(range(5))
+    # About another precision: it is decided anew.
+    other = decided | {"repetitions": 9, "precision": plan["precision"] | {"at_most": 20}}
+    (folder / "precision.json").write_text(json.dumps(other))
+    assert missing() == set()
+    assert weir("simulate", study, "--out", results, "--repetitions", 6).returncode == 0
+    assert made() == set(range(6))
+    (folder / "precision.json").write_text("{")
+    for command in (["plan", study, "--missing", results], ["simulate", study, "--out", results]):
+        done = weir(*command)
+        assert done.returncode == 2
+        assert "precision.json" in done.stderr and "decide again: python -m weir precision" in done.stderr
+    (folder / "precision.json").unlink()
+    module = [sys.executable, "-m", "weir", "precision", folder, "--simulate", "--json"]
+    done = subprocess.run(module, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found == json.loads((folder / "precision.json").read_text())
+    assert (found["status"], made()) == ("reached", set(range(max(found["after"], 6))))
