@@ -26,7 +26,7 @@ export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.weir/rust:$(PATH)
 quoted = '$(subst ','\'',$(1))'
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 ARGUMENTS := python3 setup/arguments.py '$(MAKECMDGOALS)' '$(given)' $(foreach name,$(READ),$(call quoted,$(name)=$($(name))))
-ifneq (,$(filter study hosts hosts-down report compare power variation capacity export figures molecule test-fresh,$(MAKECMDGOALS)))
+ifneq (,$(filter study hosts hosts-down report compare power precision variation capacity export figures molecule test-fresh,$(MAKECMDGOALS)))
 # A new machine has no Python yet: setup installs it, then reads the arguments.
 has_python := $(shell command -v python3)
 problem := $(if $(has_python),$(shell $(ARGUMENTS)))
@@ -37,7 +37,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study figures lab sample report compare power variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study figures lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,10 @@ power: setup ## Print how many repetitions a change of 5, 10 and 20 % needs, and
 
 capacity: setup ## Search for the largest number of clients of a class at which all objectives are attained (STUDY=shenoy-limits CLASS=video)
 	@$(PYTHON) -m weir capacity $(call quoted,$(STUDY)) --class $(call quoted,$(CLASS)) $(CAPACITY_ARGS)
+
+# Exit code 4: more repetitions are needed.
+precision: setup ## Print whether a study with precision needs more repetitions (STUDY=mine; make study adds them)
+	@$(PYTHON) -m weir precision $(call quoted,$(STUDY)) || [ $$? -eq 4 ]
 
 variation: setup ## Print how much of a metric's variation each factor and interaction explains (STUDY=quick)
 	@$(PYTHON) -m weir variation $(call quoted,$(STUDY))

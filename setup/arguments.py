@@ -42,7 +42,7 @@ def problems(goals, given, values):
     for name in ("STUDY", "HOSTS", "KIND", "N", "ROLE", "A", "B", "TO", "FORM", "CLASS"):
         if any(mark in values[name] for mark in "'\"\\"):
             yield f"{name}: has a quote or a backslash"
-    if {"study", "report", "figures", "export", "power", "variation", "capacity"} & set(goals):
+    if {"study", "report", "figures", "export", "power", "precision", "variation", "capacity"} & set(goals):
         yield from study_problems(goals, values["STUDY"])
     if "study" in goals:
         if values["RETRY"] not in ("", "invalid"):

@@ -8,6 +8,7 @@ that disagree do not widen the interval: the number of cells with the same sign 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ from scipy import special
 from weir.labels import label, number
 from weir.load import TESTBED, AppClass, Level, Study
 from weir.multiplicity import ALLOWANCE, Judged, Paired, judge
+from weir.sequential import interval, look_level, looks
 from weir.statistics import CONFIDENCE, without_ratio
 from weir.steady_state import SIGNIFICANCE
 from weir.study import objective_metric
@@ -47,8 +49,11 @@ class Answer:
         agree: cells whose own ratio lies on the same side of 1.
         needed: repetitions that would settle a ratio of this size, by estimate; None where it is settled or
             no number can be given.
-        note: why there is no ratio or interval.
+        note: why there is no ratio or interval, or why the study makes no more repetitions.
         testbed: the testbed whose runs are compared, in a study of both; else empty.
+        confidence: of the interval.
+        repeated: whether the interval is one of repeated confidence intervals, in a study with `precision`.
+        change: the relative change that matters, if the study's `precision` names one.
     """
 
     class_name: str
@@ -66,11 +71,17 @@ class Answer:
     needed: int | None
     note: str = ""
     testbed: str = ""
+    confidence: float = CONFIDENCE
+    repeated: bool = False
+    change: float | None = None
 
     @property
     def settled(self) -> bool:
         """Whether the interval excludes equality: it does so wrongly in at most 5 of 100 studies."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+
+    def _is_within(self, ratio: float) -> bool:
+        return self.low is not None and self.high is not None and 1 / ratio < self.low <= self.high < ratio
 
     def sentence(self) -> str:
         """The answer in one sentence, with its interval and what would settle it."""
@@ -83,7 +94,9 @@ class Answer:
         size = f"{number(self.ratio)} times that of {self.baseline}"
         parts = [f"n = {self.n}"]
         if self.low is not None and self.high is not None:
-            parts.insert(0, f"95 % CI {number(self.low)} to {number(self.high)}")
+            kind = "repeated CI" if self.repeated else "CI"
+            ends = f"{number(self.low)} to {number(self.high)}"
+            parts.insert(0, f"{self.confidence * 100:.4g} % {kind} {ends}")
         if self.cells > 1:
             parts.append(f"same direction in {self.agree} of {self.cells} cells")
         if self.testbed:
@@ -93,6 +106,8 @@ class Answer:
     def _verdict(self) -> str:
         if self.settled:
             return f"settled: {_MORE[0] if (self.ratio or 0) > 1 else _MORE[1]}"
+        if self.change is not None and self._is_within(1 + self.change):
+            return f"settled: no change of {self.change * 100:.4g} % or more"
         if self.note:
             return f"not settled: {self.note}"
         if self.needed is None:
@@ -113,17 +128,21 @@ def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> lis
 
     Returns:
         One answer for each class with a response time and each level but the baseline; the first is the one
-        furthest from 1. Empty where the study varies no factor of names.
+        furthest from 1. Empty where the study varies no factor of names. In a study with `precision` the
+        intervals are the repeated confidence intervals of the last decision.
     """
     kept = compared(study, table, factor)
     family = [Paired(gaps, answer.class_name) for answer, gaps in kept if gaps]
-    judged = iter(judge(family) if family else [])
-    done = [_judged(answer, gaps, next(judged), len(family)) if gaps else answer for answer, gaps in kept]
+    if study.precision is not None:
+        done = [_at_last_look(study, answer, gaps, kept) if gaps else answer for answer, gaps in kept]
+    else:
+        judged = iter(judge(family) if family else [])
+        done = [_judged(answer, gaps, next(judged), len(family)) if gaps else answer for answer, gaps in kept]
     return sorted(done, key=lambda answer: -_distance(answer.ratio))
 
 
 def compared(
-    study: Study, table: pl.DataFrame, factor: str | None = None
+    study: Study, table: pl.DataFrame, factor: str | None = None, metric: str | None = None
 ) -> list[tuple[Answer, dict[int, float]]]:
     """The answers before they are judged, each with the logarithm of its ratio by block, if it has any.
 
@@ -131,6 +150,7 @@ def compared(
         study: the study.
         table: one row per valid run and class.
         factor: the factor; `main_factor` if None.
+        metric: the metric; that of each class's objective if None.
     """
     factor = factor or main_factor(study)
     if factor is None or table.is_empty():
@@ -144,7 +164,7 @@ def compared(
         testbed = next((str(name) for name in study.factors[TESTBED] if name in known), "")
         table = table.filter(pl.col(TESTBED) == testbed)
     found = [
-        _compared(study, table, app_class, factor, level, baseline)
+        _compared(study, table, app_class, factor, level, baseline, metric)
         for app_class in study.classes
         for level in levels
     ]
@@ -181,10 +201,16 @@ def _distance(ratio: float | None) -> float:
 
 
 def _compared(
-    study: Study, table: pl.DataFrame, app_class: AppClass, factor: str, level: str, baseline: str
+    study: Study,
+    table: pl.DataFrame,
+    app_class: AppClass,
+    factor: str,
+    level: str,
+    baseline: str,
+    metric: str | None,
 ) -> tuple[Answer | None, dict[int, float]]:
     """An answer that is not judged yet, and the logarithm of its ratio by block, if it has any."""
-    metric, _ = objective_metric(app_class)
+    metric = metric or objective_metric(app_class)[0]
     rows = table.filter(pl.col("class") == app_class.name).drop_nulls(metric)
     if rows.is_empty():
         return None, {}
@@ -224,6 +250,35 @@ def _judged(answer: Answer, gaps: dict[int, float], judged: Judged, family: int)
         deviation = float(values.std(ddof=1)) if values.size > 1 else (high - low) / 4 * math.sqrt(answer.n)
         needed = repetitions_needed(abs(math.log(answer.ratio or 1)), deviation, family)
     return replace(answer, low=math.exp(low), high=math.exp(high), p=p, needed=needed)
+
+
+def _at_last_look(
+    study: Study, answer: Answer, gaps: dict[int, float], all_answers: list[tuple[Answer, dict[int, float]]]
+) -> Answer:
+    """An answer judged by the repeated confidence interval of the last decision about `precision`."""
+    precision = study.precision or {}
+    confidence, most = precision["confidence"], precision["at_most"]
+    decided = [one for one, _ in all_answers if is_decided(precision, one)]
+    answer = replace(answer, confidence=confidence, repeated=True, change=precision.get("effect"))
+    if len(gaps) < 2:
+        return replace(answer, note="one repetition")
+    at = looks(study.first_repetitions, most)
+    # Answers that no decision is about are judged beside all others.
+    comparisons = len(decided if answer in decided else all_answers)
+    level = look_level(at, study.complete_blocks, confidence, comparisons)
+    found = interval(np.array(list(gaps.values())), level)
+    low, high = math.exp(found.low), math.exp(found.high)
+    p = min(found.p * (1 - confidence) / level, 1.0)
+    made = study.complete_blocks
+    return replace(answer, low=low, high=high, p=p, note=f"{made} of at most {most} repetitions are made")
+
+
+def is_decided(precision: dict[str, Any], answer: Answer) -> bool:
+    """Whether decisions of a study with `precision` are about an answer."""
+    wanted = {"class": answer.class_name, "metric": answer.metric}
+    return precision.get("cell") is None and all(
+        precision.get(name) in (None, value) for name, value in wanted.items()
+    )
 
 
 def repetitions_needed(effect: float, deviation: float, family: int = 1, power: float = POWER) -> int | None:

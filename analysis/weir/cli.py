@@ -1,6 +1,7 @@
-"""Command line of the analysis: `python -m weir summary|report|compare|power|variation|export|lab|...`.
+"""Command line of the analysis: `python -m weir summary|report|compare|power|precision|variation|...`.
 
-Exit codes: 0 done, 1 the work failed, 2 bad input; `compare`: 3 something is worse, 4 undecided (`--strict`).
+Exit codes: 0 done, 1 the work failed, 2 bad input; `compare`: 3 something is worse, 4 undecided (`--strict`);
+`precision`: 4 more repetitions are needed.
 """
 
 import argparse
@@ -159,6 +160,27 @@ def _parser() -> argparse.ArgumentParser:
     capacity.add_argument("--json", action="store_true", help="print as JSON")
     capacity.set_defaults(run=_capacity)
 
+    precision = commands.add_parser(
+        "precision",
+        help="say whether a study with `precision` needs more repetitions",
+        description="Exit codes: 0 the study stops, 2 bad input, 4 more repetitions are needed.",
+    )
+    precision.add_argument("study", metavar="STUDY", help="a study with results, by name or folder")
+    precision.add_argument(
+        "--results", type=Path, help="the folder of results (default: that of the project)"
+    )
+    then = precision.add_mutually_exclusive_group()
+    then.add_argument(
+        "--decide",
+        action="store_true",
+        help="write the decision, which `weir simulate` and `weir plan --missing` follow",
+    )
+    then.add_argument(
+        "--simulate", action="store_true", help="simulate repetitions and decide, until the study stops"
+    )
+    precision.add_argument("--json", action="store_true", help="print as JSON")
+    precision.set_defaults(run=_precision)
+
     export = commands.add_parser(
         "export", help="write the runs and requests of a study as tables for other tools"
     )
@@ -231,6 +253,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     from weir.change_points import change_points
     from weir.load import load_study
     from weir.power import SHOWN_CHANGE, power_of
+    from weir.precision import OF_CELLS, decide
     from weir.study import class_table
 
     if options.fresh:
@@ -242,6 +265,9 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
         console.print(f"  {answer.sentence()}", soft_wrap=True)
     if sentence := power_of(study, table, changes=(SHOWN_CHANGE,)).sentence():
         console.print(f"  {sentence}", soft_wrap=True)
+    if study.precision is not None:
+        for sentence in [*decide(study, table).lines(), OF_CELLS]:
+            console.print(f"  {sentence}", soft_wrap=True)
     if study.note:
         console.print(f"{study.name}: {study.note}", soft_wrap=True)
     for change in change_points(study, table):
@@ -387,6 +413,25 @@ def _capacity(options: argparse.Namespace, console: Console) -> int:
     for path in drawn:
         console.print(f"figure: {path}", soft_wrap=True)
     return 0
+
+
+def _precision(options: argparse.Namespace, console: Console) -> int:
+    from weir import precision
+    from weir.load import load_study
+
+    folder = _folder(options)
+    if options.simulate:
+        found = precision.simulate(folder, shown=not options.json)
+    else:
+        found = precision.decide_now(load_study(folder))
+    if options.decide:
+        precision.write(found, folder)
+    if options.json:
+        print(json.dumps(found.document(), indent=2))
+    else:
+        for line in found.lines():
+            console.print(line, soft_wrap=True)
+    return 0 if found.stops else 4
 
 
 def _folder(options: argparse.Namespace) -> Path:

@@ -5,9 +5,11 @@ complete once it exists; folders whose name begins with `.` or ends with `.parti
 """
 
 import json
+from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,9 @@ TESTBED = "testbed"
 Level = str | int | float | bool
 #: Parts of `observed.json` that are objects where they are there.
 _OBSERVED_OBJECTS = {"cpu", "hot", "live", "models", "replay", "simulator", "timing", "web"}
+#: The last decision about a study's precision, in its folder.
+DECISION = "precision.json"
+DECIDE_AGAIN = "remove it, then decide again: python -m weir precision STUDY --decide"
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,10 @@ class Study:
 
     `note` says why the plan is only a part of the study, if it is. `missing` are the levels of planned runs
     that do not exist, by id; `stray` are ids of runs that are not in the plan. `comparison` is the factor and
-    perhaps the baseline whose comparison answers the question, if the study names one.
+    perhaps the baseline whose comparison answers the question, if the study names one. `precision` is the
+    precision at which the study stops, if the study names one: `first_repetitions` are made before the first
+    decision, `decision` is the last decision, and `not_needed` are ids of planned runs that the decision does
+    not ask for.
     """
 
     path: Path
@@ -167,6 +175,22 @@ class Study:
     missing: dict[str, dict[str, Level]]
     stray: tuple[str, ...]
     comparison: dict[str, Any] | None = None
+    precision: dict[str, Any] | None = None
+    first_repetitions: int = 0
+    decision: dict[str, Any] | None = None
+    not_needed: tuple[str, ...] = ()
+
+    @property
+    def planned(self) -> int:
+        """Runs of the plan."""
+        return len(self.runs) + len(self.missing) + len(self.not_needed)
+
+    @cached_property
+    def complete_blocks(self) -> int:
+        """Blocks from the first one on whose runs all exist, valid or not."""
+        made = Counter(run.block for run in self.runs)
+        of_block = self.planned // max(self.repetitions, 1)
+        return next(block for block in count() if made[block] < max(of_block, 1))
 
     @cached_property
     def valid_runs(self) -> tuple[Run, ...]:
@@ -209,6 +233,15 @@ def load_study(path: Path | str) -> Study:
     plan = read_plan(plan_path, f"is this a study's folder? run the study: make study STUDY={path.name}")
     planned = {field(entry, plan_path, "id", str): entry for entry in plan["runs"]}
     found = {entry.name for entry in path.iterdir() if _is_run_folder(entry, planned)}
+    precision = field(plan, plan_path, "precision", dict) if plan.get("precision") else None
+    decision = _decision(path / DECISION, precision)
+    first = field(plan, plan_path, "first_repetitions", int) if precision else 0
+    wanted = decision["repetitions"] if decision else first
+    not_needed = tuple(
+        run_id
+        for run_id, entry in planned.items()
+        if precision and run_id not in found and entry.get("block", 0) >= wanted
+    )
     verified = Verified(path)
     try:
         runs = [load_run(path / name, entry, verified) for name, entry in planned.items() if name in found]
@@ -225,10 +258,16 @@ def load_study(path: Path | str) -> Study:
         factors=_factors(plan, plan_path),
         classes=_all_classes(list(planned.values()), plan_path),
         runs=tuple(sorted(runs, key=lambda run: run.order)),
-        missing={n: entry.get("levels") or {} for n, entry in planned.items() if n not in found},
+        missing={
+            n: entry.get("levels") or {} for n, entry in planned.items() if n not in {*found, *not_needed}
+        },
         # Runs of an earlier plan with this name are not part of the design.
         stray=tuple(sorted(found - planned.keys())),
         comparison=_comparison(plan, plan_path),
+        precision=precision,
+        first_repetitions=first,
+        decision=decision,
+        not_needed=not_needed,
     )
 
 
@@ -287,6 +326,15 @@ def _is_run_folder(entry: Path, planned: Container[str]) -> bool:
         return False
     # A run without its run.json is damaged, not missing.
     return entry.name in planned or (entry / "run.json").exists() or (entry / MANIFEST).exists()
+
+
+def _decision(path: Path, precision: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The last decision about a study's precision; None without one, or if it is about another precision."""
+    if precision is None or not path.exists():
+        return None
+    decision = read_document(path, DECIDE_AGAIN)
+    field(decision, path, "repetitions", int)
+    return decision if decision.get("precision") == precision else None
 
 
 def _comparison(plan: dict[str, Any], path: Path) -> dict[str, Any] | None:

@@ -333,5 +333,4 @@ def block_seconds(study: Study) -> float:
     if not by_cell:
         return 0.0
     means = [sum(values) / len(values) for values in by_cell.values()]
-    planned = len(study.runs) + len(study.missing)
-    return sum(means) / len(means) * planned / max(study.repetitions, 1)
+    return sum(means) / len(means) * study.planned / max(study.repetitions, 1)

@@ -18,6 +18,7 @@ from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
 from weir.pages import write_page
 from weir.power import SHOWN_CHANGE, power_of
+from weir.precision import OF_CELLS, decide
 from weir.report_figures import Exhibit, exhibits
 from weir.study import class_table, objective_metric, run_table
 from weir.tiers import tiers
@@ -75,6 +76,7 @@ def render(study: Study) -> str:
         "report.html.j2",
         study=study,
         answers=[answer.sentence() for answer in answers(study, table)],
+        decision=[*decide(study, table).lines(), OF_CELLS] if study.precision is not None else [],
         power=power_of(study, table, changes=(SHOWN_CHANGE,)).sentence(),
         drift=_drift(study, table),
         changes=[change.sentence() for change in change_points(study, table)],
@@ -108,7 +110,7 @@ def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
     timings = [run.observed.get("timing") or {} for run in measured]
     spent_s = sum(sum(v for v in t.values() if isinstance(v, int | float)) for t in timings)
     return {
-        "planned": len(study.runs) + len(study.missing),
+        "planned": study.planned - len(study.not_needed),
         "valid": len(study.valid_runs),
         "invalid": len(study.runs_with("invalid")),
         "skipped": len(study.runs_with("skipped")),

@@ -158,15 +158,15 @@ def comparable(study: Study, table: pl.DataFrame, factor: str, baseline: Level) 
     others = [name for name in study.varied if name != factor and name in table.columns]
     planned = [*(run.levels for run in study.runs), *study.missing.values()]
     with_baseline = {
-        tuple(_key(levels.get(name)) for name in others)
+        tuple(level_key(levels.get(name)) for name in others)
         for levels in planned
-        if _key(levels.get(factor)) == _key(baseline)
+        if level_key(levels.get(factor)) == level_key(baseline)
     }
-    kept = [tuple(map(_key, cell)) in with_baseline for cell in table.select(others).rows()]
+    kept = [tuple(map(level_key, cell)) in with_baseline for cell in table.select(others).rows()]
     return table.filter(pl.Series(kept, dtype=pl.Boolean)) if others else table
 
 
-def _key(level: Level | None) -> float | str:
+def level_key(level: Level | None) -> float | str:
     """A level as plan and table have it alike: 1, 1.0 and the text "1" are one."""
     try:
         return float(str(level))

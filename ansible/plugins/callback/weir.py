@@ -275,8 +275,9 @@ class Runs:
         return sum(len(runs) for runs in self.planned.values())
 
     def plan(self, host, runs):
-        """Notes what a host has to do."""
-        self.planned[host] = runs
+        """Notes what a host has to do. A study that adds repetitions does so several times."""
+        known = self.planned.get(host, [])
+        self.planned[host] = known[: len(known) - len(self._left.get(host, []))] + runs
         self._left[host] = [run["seconds"] for run in runs]
 
     def begin(self):

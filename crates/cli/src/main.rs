@@ -42,6 +42,7 @@ mod state;
 mod top;
 mod trace;
 mod verify;
+mod wanted;
 mod with;
 mod workload;
 

@@ -13,6 +13,7 @@ use crate::exit::{self, bad_input};
 use crate::needs::Needs;
 use crate::project::Project;
 use crate::shard::is_of_shard;
+use crate::wanted;
 
 /// Print the runs of a study: order, levels, estimated time. Runs nothing.
 #[derive(clap::Args)]
@@ -35,7 +36,8 @@ pub struct Args {
     /// in the list, from 0.
     #[arg(long, requires = "json")]
     compact: bool,
-    /// Leave out runs that this results folder already has; skipped runs are tried again.
+    /// Leave out runs that this results folder already has; skipped runs are tried again. Of a study with `precision`: only
+    /// the repetitions up to the next decision.
     #[arg(long, value_name = "DIR")]
     missing: Option<PathBuf>,
     /// With --missing: repeat invalid runs, too.
@@ -73,14 +75,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         plan = plan.on(testbed, &args.note);
     }
-    let all = plan.runs.len();
+    let mut all = plan.runs.len();
     if let Some(results) = &args.missing {
         let folder = results.join(&plan.study);
         let done = |folder: &Path| {
             let again = args.retry_invalid && weir_runner::is_invalid(folder);
             folder.is_dir() && !again && !weir_runner::is_skipped(folder)
         };
-        plan = plan.of_runs(|run| !done(&folder.join(&run.id)));
+        let wanted = wanted::repetitions(&plan, &folder)?;
+        all = plan.runs.iter().filter(|run| run.block < wanted).count();
+        plan = plan.of_runs(|run| run.block < wanted && !done(&folder.join(&run.id)));
     }
     let missing = plan.runs.len();
     if !args.ids.is_empty() {
@@ -157,6 +161,9 @@ fn print(plan: &Plan, done: usize, devices: Option<&Devices>) {
     }
     let done = if done > 0 { format!(", {done} more are done") } else { String::new() };
     println!("  {} runs{done}, about {}", plan.runs.len(), duration(plan.estimate_s));
+    if let (Some(precision), Some(first)) = (&plan.precision, plan.first_repetitions) {
+        println!("  {first} to {} repetitions, until the precision is reached", precision.at_most);
+    }
     println!("  largest run: {}", asked(plan.largest_run));
     for run in &plan.runs {
         println!("{:>5}  {}  {}", run.order, run.id, describe(run));

@@ -18,6 +18,7 @@ use crate::plan::describe;
 use crate::plan_file::read_plan;
 use crate::project::Project;
 use crate::shard::{is_of_shard, shard};
+use crate::wanted;
 
 /// Without a terminal, a line at most this often.
 const EVERY: Duration = Duration::from_secs(10);
@@ -39,6 +40,10 @@ pub struct Args {
     /// Part I of N of the runs: 1/3, 2/3 and 3/3 on three machines are the whole study.
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
+    /// Only the first N repetitions of each cell. Default: all; of a study with `precision`, those up to the next decision
+    /// (`python -m weir precision`).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: Option<u32>,
     /// Repeat invalid runs, and replace them.
     #[arg(long)]
     retry_invalid: bool,
@@ -74,7 +79,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !is_plan {
         write_plan(&plan, &results)?;
     }
-    let runs: Vec<&Run> = plan.runs.iter().filter(|run| is_of_shard(run, part, parts)).collect();
+    let wanted = match args.repetitions {
+        Some(wanted) => wanted,
+        None => wanted::repetitions(&plan, &results)?,
+    };
+    let runs: Vec<&Run> =
+        plan.runs.iter().filter(|run| run.block < wanted && is_of_shard(run, part, parts)).collect();
     let progress = Progress::new(&plan.study, runs.len() as u64);
     let began = Instant::now();
     let done = at_once(jobs, &runs, |run| {

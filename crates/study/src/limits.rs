@@ -228,7 +228,7 @@ impl RunClass {
 
 /// The problem of a study with too many levels or runs, which is not expanded.
 pub(crate) fn too_many(study: &Study, document: &Document) -> Option<Problem> {
-    let mut runs = f64::from(study.repetitions.max(1)) * study.testbed.all().len() as f64;
+    let mut runs = f64::from(study.most_repetitions().max(1)) * study.testbed.all().len() as f64;
     for (name, levels) in levels_by_factor(study) {
         if levels.len() > MOST_LEVELS {
             let message =
@@ -241,7 +241,7 @@ pub(crate) fn too_many(study: &Study, document: &Document) -> Option<Problem> {
         let message = format!(
             "make {runs} runs with {} repetitions; more than {MOST_RUNS} are refused: use fewer levels, or make \
              several studies",
-            study.repetitions
+            study.most_repetitions()
         );
         document.problem("factors", message)
     })

@@ -22,6 +22,7 @@ use crate::estimate::{estimate_s, largest};
 use crate::level::Architecture;
 use crate::limits::{self, Estimate};
 use crate::load_check::clients_at;
+use crate::precision::Precision;
 use crate::run::{self, Engine, Run, RunClass, RunDevice, SHARED_DEVICE, SimulatedClass, hash};
 use crate::spec::{Class, Settings, Study};
 use crate::testbed::Testbed;
@@ -56,8 +57,14 @@ pub struct Plan {
     pub note: String,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Repetitions of each cell.
+    /// Repetitions of each cell; the most of them, with `precision`.
     pub repetitions: u32,
+    /// With `precision`: repetitions before the first decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_repetitions: Option<u32>,
+    /// The precision at which the study stops, if the study names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Levels of each factor, in the order of columns.
     pub factors: Map<String, Value>,
     /// Estimated time of all runs, in seconds.
@@ -167,7 +174,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
                 Some(Cell::new(resolve(variant, testbed, cell), workloads))
             })
             .collect();
-        for block in 0..study.repetitions {
+        for block in 0..study.most_repetitions() {
             // The same for each testbed: both have the same requests.
             let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
             rng.set_stream(u64::from(block));
@@ -200,7 +207,9 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
         testbeds: study.testbed.all().to_vec(),
         note: String::new(),
         seed: study.seed,
-        repetitions: study.repetitions,
+        repetitions: study.most_repetitions(),
+        first_repetitions: study.precision.as_ref().map(|_| study.repetitions),
+        precision: study.precision.clone(),
         factors: factors.into_iter().map(|(name, levels)| (name, Value::Array(levels))).collect(),
         estimate_s: estimate_s(&runs),
         largest_run: largest(&runs),

@@ -16,6 +16,7 @@ use crate::fs_option;
 use crate::hosts::Hosts;
 use crate::io_cost::IoCost;
 use crate::level::{Architecture, Scheduler};
+use crate::precision::Precision;
 use crate::site::Site;
 use crate::testbed::Testbeds;
 
@@ -39,8 +40,11 @@ pub struct Study {
     pub comparison: Option<Comparison>,
     /// Seed of all random numbers: workloads and the order of runs.
     pub seed: u64,
-    /// Independent runs of each cell, fixed in advance.
+    /// Independent runs of each cell. With `precision`, the first decision is made after these.
     pub repetitions: u32,
+    /// Precision at which the study stops. If absent, the number of repetitions is fixed in advance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Warm-up before the measured interval of each run, in seconds. Its requests are marked, not dropped.
     pub warmup_s: f64,
     /// Length of the measured interval of each run, in seconds. On testbed `admission`: length of videos without an end.
@@ -83,6 +87,13 @@ pub struct Study {
     /// Cells to leave out: an entry matches the cells that have all of its levels.
     #[serde(default)]
     pub exclude: Vec<BTreeMap<String, Value>>,
+}
+
+impl Study {
+    /// Repetitions of each cell that a plan has: the most that `precision` allows.
+    pub(crate) fn most_repetitions(&self) -> u32 {
+        self.precision.as_ref().map_or(self.repetitions, |precision| precision.at_most)
+    }
 }
 
 fn yes() -> bool {

@@ -18,8 +18,8 @@ use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
 use crate::{
     access_classes, admission_check, comparison_check, control_check, counterpart, daemon_chain,
-    daemon_checks, defaults, device_scheduler, fs_option_checks, host_checks, limits, load_check, recipe,
-    simulated,
+    daemon_checks, defaults, device_scheduler, fs_option_checks, host_checks, limits, load_check,
+    precision_check, recipe, simulated,
 };
 
 /// Share of a device that files may fill. The file system needs the rest.
@@ -56,6 +56,7 @@ pub(crate) fn check(
             .chain(fs_option_checks::check(study, testbed))
             .chain(control_check::check(study))
             .chain(comparison_check::check(study))
+            .chain(precision_check::check(study))
             .chain(load_check::check(study, testbed))
             .chain(device_scheduler::check(study, testbed))
         {

@@ -264,8 +264,45 @@ fn a_comparison_is_in_the_plan_and_changes_no_run() {
 }
 
 #[test]
+fn precision_adds_repetitions_and_changes_no_run() {
+    let wanted = "seed: 7\nprecision: {class: text, effect: 0.1, at_most: 9}";
+    let (with, without) = (plan_text(&TRIAL.replace("seed: 7", wanted)).unwrap(), plan_text(TRIAL).unwrap());
+    assert_eq!((with.repetitions, with.first_repetitions), (9, Some(4)));
+    assert_eq!(with.precision.as_ref().unwrap().confidence, 0.95);
+    assert_eq!(with.runs[..without.runs.len()], without.runs[..]);
+    assert_eq!(with.runs.len() * 4, without.runs.len() * 9);
+}
+
+#[test]
+fn every_mistake_of_a_precision_is_named_with_its_line() {
+    for (fields, expected) in [
+        ("at_most: 9", "precision: has neither `width` nor `effect`: say `effect: 0.1`"),
+        ("width: 0.1, effect: 0.1, at_most: 9", "precision: has both `width` and `effect`"),
+        ("width: 0, at_most: 9", "precision.width: is 0; it must be from 0.001"),
+        ("effect: 11, at_most: 9", "precision.effect: is 11; it must be from 0.001"),
+        ("width: 0.1, at_most: 3", "precision.at_most: is 3; it must be from 4 to 1000"),
+        (
+            "width: 0.1, at_most: 9, confidence: 95",
+            "precision.confidence: is 95; it must be from 0.5 to 0.999",
+        ),
+        ("width: 0.1, at_most: 9, class: txt", "precision.class: unknown class `txt`; did you mean `text`?"),
+        ("width: 0.1, at_most: 9, metric: response_p95", "did you mean `response_p95_ms`?"),
+        ("width: 0.1, at_most: 9, cell: {loat: 1}", "unknown factor `loat`; did you mean `load`?"),
+        ("width: 0.1, at_most: 9, cell: {load: 2}", "precision.cell.load: is 2, which is no level of `load`"),
+        ("effect: 0.1, at_most: 9, cell: {load: 1}", "precision.effect: needs a comparison"),
+        ("width: 0.1", "at_most"),
+    ] {
+        let error =
+            plan_text(&TRIAL.replace("seed: 7", &format!("seed: 7\nprecision: {{{fields}}}"))).unwrap_err();
+        assert!(error.contains(expected), "{fields}: {error}");
+        assert!(error.contains("trial.yml:5:"), "{fields}: {error}");
+    }
+}
+
+#[test]
 fn a_plan_survives_json() {
-    let plan = plan_text(&TRIAL.replace("seed: 7", "seed: 7\ncomparison: {factor: load}")).unwrap();
+    let fields = "seed: 7\ncomparison: {factor: load}\nprecision: {width: 0.1, at_most: 9}";
+    let plan = plan_text(&TRIAL.replace("seed: 7", fields)).unwrap();
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
 }
