@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import yaml
 
+from weir import metrics_schema
 from weir.labels import LABELS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -312,10 +314,12 @@ def _metrics() -> str:
         return "" if math.isinf(low) else f"at least {low:g}" if math.isinf(high) else f"{low:g} to {high:g}"
 
     rows = [[_code(name), one.text, one.unit or "", bounds(*one.bounds)] for name, one in LABELS.items()]
+    others = [[_code(name), about] for name, about in metrics_schema.WITHOUT_LABEL.items()]
     return _page(
         "Metrics",
-        "`analysis/weir/labels.py`",
-        "`metrics.json` of a run has these metrics for each class, for each device, and for the run. "
+        "`analysis/weir/labels.py` and `analysis/weir/metrics_schema.py`",
+        "`metrics.json` of a run has these metrics for each class, for each device, and for the run "
+        "([schema](schemas/metrics.json)). "
         "A metric without a value is `null`. `unbounded` is infinity, such as the response time of a request "
         "that never completed. "
         "The formulas and their sources are in [`weir.metrics`](python.md).\n\n"
@@ -330,7 +334,8 @@ def _metrics() -> str:
         "whatever the number of repetitions (`pytest -s analysis/tests/test_support.py`, "
         "autocorrelation 0.8 to 0.99). The footnote has the numbers and a duration that is long "
         "enough. `Study.frame()` keeps the value and has columns such as `response_p99_shown`.\n\n"
-        + _table(["metric", "name in figures", "unit", "range"], rows),
+        + _table(["metric", "name in figures", "unit", "range"], rows)
+        + f"\n## Not shown in figures\n\n{_table(['metric', 'meaning'], others)}",
     )
 
 
@@ -342,6 +347,60 @@ def _schedulers() -> str:
     return "[\n  " + ",\n  ".join(rows) + "\n]\n"
 
 
+# ---- JSON Schemas of files
+
+#: Kinds of `weir schema`, and the files of each kind.
+OF_BINARY = {
+    "study": "`studies/**/NAME.yml`",
+    "workload": "`workloads/NAME.yml`, `workloads/sessions/NAME.yml`",
+    "table": "`workloads/tables/NAME.yml`",
+    "profile": "`testbeds/disks/NAME.yml`",
+    "filesystem": "`testbeds/filesystems/NAME.yml`",
+    "cluster": "`testbeds/clusters/NAME.yml`",
+    "service": "`testbeds/daemons/NAME.yml`",
+    "traces": "`traces/catalog.yml`",
+    "tasks": "tasks of `weir admit`",
+    "plan": "`results/STUDY/plan.json`",
+    "run": "`results/STUDY/RUN/run.json`",
+    "host": "`host.json` of a run, or of each host of a run of several hosts",
+    "verdict": "`results/STUDY/RUN/verdict.json`",
+    "manifest": "`results/STUDY/RUN/manifest.json`",
+    "part": "`results/STUDY/RUN/hosts/HOST/part.json`",
+}
+SCHEMAS = "docs/reference/schemas"
+
+
+def _schema_page() -> str:
+    rows = [
+        [f"[{name}.json](schemas/{name}.json)", files, _code(f"weir schema {name}")]
+        for name, files in OF_BINARY.items()
+    ]
+    rows.append(["[metrics.json](schemas/metrics.json)", "`results/STUDY/RUN/metrics.json`", ""])
+    return _page(
+        "JSON Schemas of files",
+        "`weir schema` and `weir.metrics_schema`",
+        "An editor completes and checks a YAML file whose first line names a schema "
+        "(`# yaml-language-server: $schema=...`). The YAML files of `studies/`, `workloads/`, `testbeds/` and "
+        "`traces/` have this line. For a file elsewhere, `weir schema study > study.json` writes the schema, and the "
+        "line is `# yaml-language-server: $schema=study.json`.\n\n"
+        "Results are checked the same way, with any JSON Schema library (draft 2020-12):\n\n"
+        "```python\n"
+        "import json\n"
+        "import jsonschema\n\n"
+        'schema = json.load(open("docs/reference/schemas/run.json"))\n'
+        'run = json.load(open("analysis/weir/sample/quick/071029e5412f/run.json"))\n'
+        "jsonschema.validate(run, schema)\n"
+        "```\n\n"
+        "A schema of a result accepts fields that it does not name, so that older schemas accept newer results. "
+        "[Columns](columns.md) describes the Parquet tables.\n\n"
+        + _table(["schema", "files", "printed by"], rows),
+    )
+
+
+def _from_binary(kind: str) -> Callable[[], str]:
+    return lambda: _printed("schema", kind)
+
+
 #: Files, by path, and who writes their content.
 GENERATED = {
     "docs/reference/cli.md": _cli,
@@ -349,6 +408,9 @@ GENERATED = {
     "docs/reference/metrics.md": _metrics,
     "docs/reference/names.md": _names,
     "docs/reference/scheduler-settings.md": _scheduler_table,
+    "docs/reference/schemas.md": _schema_page,
+    **{f"{SCHEMAS}/{kind}.json": _from_binary(kind) for kind in OF_BINARY},
+    f"{SCHEMAS}/metrics.json": lambda: json.dumps(metrics_schema.schema(), indent=2) + "\n",
     "docs/reference/studies.md": _studies,
     "docs/reference/study.md": lambda: _printed("schema", "study", "--markdown"),
     "docs/reference/trace-formats.md": _trace_formats,
@@ -358,4 +420,5 @@ GENERATED = {
 
 if __name__ == "__main__":
     for path, content in GENERATED.items():
+        (ROOT / path).parent.mkdir(exist_ok=True)
         (ROOT / path).write_text(content())

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fact::{Fact, text};
 
 /// CPUs of the host.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Cpu {
     /// Model name.
     pub model: Fact<String>,

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fact::{Fact, number, text};
 use crate::Disk;
 
 /// One disk.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Device {
     /// `major:minor`.
     pub number: String,
@@ -55,7 +56,7 @@ pub struct Device {
 }
 
 /// Backing file of a loop device.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LoopBacking {
     /// Its path.
     pub file: Fact<String>,

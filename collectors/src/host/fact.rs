@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A known value, or the reason why it is not known; in JSON either the value or `{"value": null, "reason": "..."}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Fact<T> {
     /// The value.

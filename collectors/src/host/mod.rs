@@ -11,6 +11,7 @@ mod tools;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use cpu::Cpu;
@@ -22,7 +23,7 @@ pub use system::{CgroupMode, Load, Pressure, System};
 use crate::Disk;
 
 /// The content of `host.json`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct HostRecord {
     /// Kernel, memory, clock, confinement and load.
     pub system: System,
@@ -39,7 +40,7 @@ pub struct HostRecord {
 }
 
 /// The program that made the record.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Weir {
     /// Its version.
     pub version: &'static str,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use weir_host::mounts::{self, Mount};
 
@@ -11,7 +12,7 @@ use super::fact::Fact;
 use crate::Disk;
 
 /// One mounted file system.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileSystem {
     /// Its type, such as `ext4`.
     pub kind: String,
@@ -28,7 +29,7 @@ pub struct FileSystem {
 }
 
 /// `statfs` of a file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Space {
     /// Bytes of a block.
     pub block_bytes: u64,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fact::{Fact, text};
 
 /// The host as a whole.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct System {
     /// Name of the host.
     pub host_name: Fact<String>,
@@ -39,7 +40,7 @@ pub struct System {
 }
 
 /// Version of control groups.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CgroupMode {
     /// `v1`, `v2` or `hybrid`.
     pub mode: &'static str,
@@ -50,7 +51,7 @@ pub struct CgroupMode {
 }
 
 /// `/proc/loadavg`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Load {
     /// Mean of the last minute.
     pub minutes_1: f64,
@@ -61,7 +62,7 @@ pub struct Load {
 }
 
 /// One file of `/proc/pressure`, in per cent of the last 10 s.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Pressure {
     /// Share of time in which some task waited.
     pub some_avg10: f64,

@@ -1,5 +1,6 @@
 //! Clock offset between two hosts, and conversion of times from one clock to the other.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One clock exchange: the four timestamps of NTP (RFC 5905, section 8), in ns.
@@ -16,7 +17,7 @@ pub struct Exchange {
 }
 
 /// Offset of the other host's clock from the requester's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Offset {
     /// Other clock minus the requester's, in ns.
     pub offset_ns: i64,
@@ -61,7 +62,7 @@ impl Offset {
 }
 
 /// Offsets of the coordinator's clock, before and after a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clocks {
     /// Offset before the run.
     pub start: Offset,

@@ -1,11 +1,12 @@
 //! Record of one host's part in a coordinated run: `part.json`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Clocks, Ended, Role, Roster};
 
 /// Epoch of a part on both clocks, clock offsets, and end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// The host.

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -22,10 +23,10 @@ pub const RESULTS_FORMAT: u32 = 1;
 pub const RESULTS_FORMAT_FIELD: &str = "results_format";
 
 /// Content of a run's folder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Version of the layout of the folder ([`RESULTS_FORMAT`]).
+    /// Version of the layout of the folder.
     pub results_format: u32,
     /// The version of weir that wrote it.
     pub weir: String,
@@ -36,7 +37,7 @@ pub struct Manifest {
 }
 
 /// One file of a run's folder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileEntry {
     /// Its path from the run's folder, with `/`.

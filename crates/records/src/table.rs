@@ -120,8 +120,9 @@ fn begin(
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_key_value_metadata(Some(vec![epoch, about]));
-    // Times grow and seldom repeat: delta encoding is smaller than a dictionary.
-    for name in columns.iter().map(|column| column.name()).filter(|name| name.ends_with("_ns")) {
+    // Times and request numbers grow and seldom repeat: delta encoding is smaller than a dictionary.
+    let grows = |name: &&str| name.ends_with("_ns") || *name == "request";
+    for name in columns.iter().map(|column| column.name()).filter(grows) {
         let path = ColumnPath::from(name);
         properties = properties
             .set_column_dictionary_enabled(path.clone(), false)

@@ -73,7 +73,7 @@ fn shown(bytes: u64) -> String {
 }
 
 /// Measurement of the cost of opening and reading files, resolved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunAccess {
     /// Sizes of files.
     pub sizes_bytes: Vec<u64>,

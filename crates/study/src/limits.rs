@@ -1,5 +1,6 @@
 //! Limits of a plan and of the demand of each run. Limits of a workload are in `weir_workload::limits`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_specs::{Document, Problem};
 use weir_workload::limits::{Demand, MOST_MEMORY_BYTES, MOST_REQUESTS};
@@ -37,7 +38,7 @@ const TABLE_ROW_BYTES: f64 = 40.0;
 const FIO_REQUEST_BYTES: f64 = 1024.0;
 
 /// Estimated demand of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Rows of `requests.parquet`.
     pub requests: u64,

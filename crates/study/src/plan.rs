@@ -5,6 +5,7 @@ use std::path::Path;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_specs::{Document, Problems};
@@ -27,7 +28,7 @@ use crate::variant::{self, Variant};
 use crate::{access_classes, counterpart, daemon_checks, defaults, device_scheduler, recipe};
 
 /// All runs of a study, in the order of execution: `plan.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Version of this layout.
     pub format: u32,

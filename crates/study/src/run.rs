@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -31,7 +32,7 @@ pub(crate) const MOST_TAGS: u32 = 128;
 pub(crate) const SHARED_DEVICE: &str = "shared";
 
 /// One repetition of a cell. It is complete: a runner reads nothing else.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Version of this layout.
     pub format: u32,
@@ -98,7 +99,7 @@ pub struct Run {
 }
 
 /// A daemon of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunService {
     /// Its name within the study.
     #[serde(deserialize_with = "name::service")]
@@ -128,7 +129,7 @@ pub struct RunService {
 }
 
 /// One class of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunClass {
     /// Its name.
     #[serde(deserialize_with = "name::class")]
@@ -163,7 +164,7 @@ pub struct RunClass {
 }
 
 /// Parameters of a class for the simulator and for weir's own schedulers on devices.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulatedClass {
     /// Its traffic kind.
     pub wants: TrafficKind,
@@ -187,7 +188,7 @@ pub struct SimulatedClass {
 }
 
 /// Load generator of a class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
     /// weir's own replayer: open loop.
@@ -203,7 +204,7 @@ pub enum Engine {
 }
 
 /// One device of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct RunDevice {
     /// Its name within the study.
     #[serde(deserialize_with = "name::device")]

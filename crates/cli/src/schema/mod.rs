@@ -6,14 +6,17 @@ mod study;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use schemars::generate::SchemaSettings;
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value, json};
 use weir_daemons::Daemon;
+use weir_records::manifest::RESULTS_FORMAT_FIELD;
 use weir_study::DATABASES;
 
 use crate::exit::{self, bad_input};
 
-/// Print the JSON Schema of a kind of file, for editors that complete and check YAML; or the columns of result tables.
+/// Print the JSON Schema of a kind of file, for editors that complete and check YAML and for readers of results; or the
+/// columns of result tables.
 #[derive(clap::Args)]
 pub struct Args {
     /// The kind of file.
@@ -25,10 +28,36 @@ pub struct Args {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
+    /// studies/NAME.yml.
     Study,
+    /// workloads/NAME.yml and workloads/sessions/NAME.yml.
     Workload,
+    /// workloads/tables/NAME.yml.
+    Table,
+    /// testbeds/disks/NAME.yml.
     Profile,
+    /// testbeds/filesystems/NAME.yml.
+    Filesystem,
+    /// testbeds/clusters/NAME.yml.
+    Cluster,
+    /// testbeds/daemons/NAME.yml.
+    Service,
+    /// traces/catalog.yml.
+    Traces,
+    /// Tasks of `weir admit`.
     Tasks,
+    /// plan.json of a study.
+    Plan,
+    /// run.json of a run.
+    Run,
+    /// host.json of a run.
+    Host,
+    /// verdict.json of a run.
+    Verdict,
+    /// manifest.json of a run.
+    Manifest,
+    /// part.json of a host in a run of several hosts.
+    Part,
     /// Columns of the tables of a run: type, unit, meaning, when null.
     Columns,
 }
@@ -46,11 +75,50 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Kind::Columns => return print(&format!("{:#}\n", columns::as_json())),
         Kind::Study => with_settings(schema_for!(weir_study::Study)),
         Kind::Workload => schema_for!(weir_workload::sessions::AnyWorkload),
+        Kind::Table => schema_for!(weir_workload::sessions::Transitions),
         Kind::Profile => schema_for!(weir_simulator::profile::Profile),
+        Kind::Filesystem => schema_for!(weir_study::FileSystem),
+        Kind::Cluster => schema_for!(weir_daemons::cluster::Description),
+        Kind::Service => schema_for!(Daemon),
+        Kind::Traces => schema_for!(Vec<weir_trace::catalog::Entry>),
         Kind::Tasks => schema_for!(weir_study::TaskFile),
+        Kind::Plan => schema_for!(weir_study::Plan),
+        Kind::Run => with_version(schema_for!(weir_study::Run)),
+        Kind::Host => {
+            // This file is written and never read by weir: its schema is that of the output.
+            let settings = SchemaSettings::default().for_serialize();
+            settings.into_generator().into_root_schema_for::<weir_collectors::host::HostRecord>()
+        }
+        Kind::Verdict => schema_for!(weir_runner::Validity),
+        Kind::Manifest => with_checksum(schema_for!(weir_records::Manifest)),
+        Kind::Part => schema_for!(weir_coordination::Record),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The schema of a run in a results folder: with the version of the folder's layout, which `plan.json` does not have. Runs
+/// of versions without manifests do not have it either.
+fn with_version(mut schema: Schema) -> Schema {
+    let version = json!({"type": "integer", "description": "Version of the layout of the run's folder. A run with this field has a manifest."});
+    add_field(&mut schema, RESULTS_FORMAT_FIELD, version);
+    schema
+}
+
+/// The schema of a manifest as a file, which ends with its checksum.
+fn with_checksum(mut schema: Schema) -> Schema {
+    let checksum = json!({"type": "string", "description": "SHA-256 of all before this field."});
+    add_field(&mut schema, "checksum", checksum);
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.push(json!("checksum"));
+    }
+    schema
+}
+
+fn add_field(schema: &mut Schema, name: &str, field: Value) {
+    if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        fields.insert(name.to_owned(), field);
+    }
 }
 
 fn print(text: &str) -> anyhow::Result<ExitCode> {

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Status of a rule, or of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// The rule holds.
@@ -17,7 +18,7 @@ pub enum Status {
 }
 
 /// Outcome of one rule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleOutcome {
     /// Id of the rule, documented in docs/reference/validity.md.
     pub rule: String,
@@ -32,7 +33,7 @@ pub struct RuleOutcome {
 }
 
 /// Validity of a run: `verdict.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Validity {
     /// Invalid if any rule is broken.
     pub status: Status,

@@ -1,9 +1,11 @@
 //! Transition tables: `workloads/tables/NAME.yml`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use weir_specs::{Document, Problem, Problems, one_of};
 
@@ -55,27 +57,47 @@ pub(super) enum Arcs {
     Probabilities(Vec<Vec<(Next, f32)>>),
 }
 
-/// The file.
-#[derive(Deserialize)]
+/// A transition table: `workloads/tables/NAME.yml`. It has `thresholds` or `probabilities`.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// Its name: the file's name without `.yml`.
     name: String,
+    /// Description in one line.
     #[serde(rename = "description")]
     _description: String,
+    /// Where its numbers come from.
     #[serde(rename = "source")]
     _source: String,
+    /// Terms of use.
     #[serde(rename = "licence")]
     _licence: String,
+    /// Citation.
     #[serde(rename = "citation")]
     _citation: String,
+    /// The interaction that begins a session.
     initial: String,
+    /// All interactions.
     states: Vec<String>,
+    /// By interaction and next interaction: the threshold, from 1 to 9999 (TPC-W 5.2.2).
     #[serde(default)]
     thresholds: Option<BTreeMap<String, BTreeMap<String, u16>>>,
+    /// By interaction and next interaction, `Back` or `End`: the probability.
     #[serde(default)]
     probabilities: Option<BTreeMap<String, BTreeMap<String, f32>>>,
+    /// Waiting time before each interaction, in ms.
     #[serde(default)]
     waiting_ms: BTreeMap<String, u32>,
+}
+
+impl JsonSchema for Transitions {
+    fn schema_name() -> Cow<'static, str> {
+        "Transitions".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        File::json_schema(generator)
+    }
 }
 
 /// A table in any form, by names.
