@@ -43,7 +43,7 @@ fn streams_begin_when_the_paper_s_do() {
 #[test]
 fn a_wrong_tree_is_named_with_its_line_field_and_place() {
     let said = problems("hds-isolation", "stream3:0.35", "stream3:0.36");
-    assert!(said.contains("hds-isolation.yml:28: factors.scheduler.0:"), "{said}");
+    assert!(said.contains("hds-isolation.yml:29: factors.scheduler.0:"), "{said}");
     assert!(said.contains("stream3 in B: the fractions add up to more than 1"), "{said}");
     let said = problems("hds-isolation", "stream3:0.35", "stram:0.35");
     assert!(said.contains("`stram` has no children and is no class; the classes are stream1"), "{said}");
