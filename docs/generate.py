@@ -357,7 +357,7 @@ OF_BINARY = {
     "profile": "`testbeds/disks/NAME.yml`",
     "filesystem": "`testbeds/filesystems/NAME.yml`",
     "cluster": "`testbeds/clusters/NAME.yml`",
-    "service": "`testbeds/daemons/NAME.yml`",
+    "daemon": "`testbeds/daemons/NAME.yml`",
     "traces": "`traces/catalog.yml`",
     "tasks": "tasks of `weir admit`",
     "plan": "`results/STUDY/plan.json`",

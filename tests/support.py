@@ -10,6 +10,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import jsonschema
+
 from weir import manifest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,6 +65,13 @@ def weir(*arguments, cwd=ROOT, stdin=None, **environment):
         timeout=PATIENCE_S,
         check=False,
     )
+
+
+def problems_by_schema(kind, document):
+    """What the shipped JSON Schema of a kind of file refuses in a document: places and reasons."""
+    schema = json.loads((ROOT / f"docs/reference/schemas/{kind}.json").read_text())
+    found = jsonschema.validators.Draft202012Validator(schema).iter_errors(document)
+    return [f"{problem.json_path}: {problem.message}" for problem in found]
 
 
 def simulate(folder, study, *arguments, out="results"):

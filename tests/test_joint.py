@@ -9,7 +9,7 @@ import time
 import polars as pl
 import pytest
 from joint import Party, missing, mount_tmpfs, rules, study, unmount
-from support import wait_for, weir
+from support import problems_by_schema, wait_for, weir
 
 #: How far ahead the clock of the other host is, in s.
 AHEAD_S = 100_000
@@ -53,6 +53,8 @@ def test_a_host_with_another_clock_is_aligned(party):
     parts = results / f".{run['id']}.parts"
     raw = {host: pl.read_parquet(parts / host / "requests.parquet") for host in party.clients}
     records = {host: json.loads((parts / host / "part.json").read_text()) for host in party.hosts}
+    for record in records.values():
+        assert problems_by_schema("part", record) == []
     joined = party.join(run)
     assert joined.returncode in (0, 3), joined.stderr
     assert not parts.exists()
@@ -96,7 +98,9 @@ def test_a_host_with_another_clock_is_aligned(party):
     hosts = json.loads((folder / "observed.json").read_text())["hosts"]
     assert set(hosts) == {"a", "b", "s"} and abs(hosts["b"]["drift_ppm"]) < 1000
     for host in party.hosts:
-        assert json.loads((folder / "hosts" / host / "host.json").read_text())["cpu"]
+        record = json.loads((folder / "hosts" / host / "host.json").read_text())
+        assert record["cpu"]
+        assert problems_by_schema("host", record) == []
     assert json.loads((folder / "run.json").read_text())["seed"] == run["seed"]
 
 

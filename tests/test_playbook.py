@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support import ROOT, hidden, judge, weir
+from support import ROOT, hidden, judge, problems_by_schema, weir
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,8 @@ def test_a_study_leaves_whole_folders(study):
     for run_id, folder in folders.items():
         assert json.loads((folder / "run.json").read_text())["id"] == run_id
         assert json.loads((folder / "verdict.json").read_text())["status"] in ("valid", "invalid")
-        assert (folder / "host.json").exists()
+        for kind in ("run", "host", "verdict", "manifest"):
+            assert problems_by_schema(kind, json.loads((folder / f"{kind}.json").read_text())) == []
         observed = json.loads((folder / "observed.json").read_text())
         assert observed["media"] == {"text": "2 striped modelled disks hdd-7200"}
         assert observed["devices"]["shared"]["kind"] == "modelled"

@@ -41,7 +41,7 @@ enum Kind {
     /// testbeds/clusters/NAME.yml.
     Cluster,
     /// testbeds/daemons/NAME.yml.
-    Service,
+    Daemon,
     /// traces/catalog.yml.
     Traces,
     /// Tasks of `weir admit`.
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Kind::Profile => schema_for!(weir_simulator::profile::Profile),
         Kind::Filesystem => schema_for!(weir_study::FileSystem),
         Kind::Cluster => schema_for!(weir_daemons::cluster::Description),
-        Kind::Service => schema_for!(Daemon),
+        Kind::Daemon => schema_for!(Daemon),
         Kind::Traces => schema_for!(Vec<weir_trace::catalog::Entry>),
         Kind::Tasks => schema_for!(weir_study::TaskFile),
         Kind::Plan => schema_for!(weir_study::Plan),

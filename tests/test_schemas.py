@@ -1,0 +1,109 @@
+"""JSON Schemas: they accept every shipped YAML file and files of real runs, and refuse damaged ones."""
+
+import copy
+import json
+import re
+
+import jsonschema
+import pytest
+import yaml
+from support import ROOT, problems_by_schema, weir
+
+SCHEMAS = ROOT / "docs/reference/schemas"
+SAMPLE = ROOT / "analysis/weir/sample"
+FOLDERS = ("studies", "workloads", "testbeds", "traces", "docs/reference/examples")
+SHIPPED = sorted(file for folder in FOLDERS for file in (ROOT / folder).glob("**/*.yml"))
+MODELINE = re.compile(r"# yaml-language-server: \$schema=(\S+)\n")
+#: Files of a run in virtual time.
+OF_RUN = ("run", "verdict", "manifest", "metrics")
+
+
+def _schema(file):
+    """The schema that the first line of a YAML file names."""
+    named = MODELINE.match(file.read_text())
+    assert named, f"{file}: the first line must be `# yaml-language-server: $schema=...`"
+    return (file.parent / named[1]).resolve()
+
+
+@pytest.mark.parametrize("schema", sorted(SCHEMAS.glob("*.json")), ids=lambda file: file.stem)
+def test_a_schema_is_a_schema(schema):
+    jsonschema.validators.Draft202012Validator.check_schema(json.loads(schema.read_text()))
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_shipped_file_agrees_with_the_schema_that_it_names(file):
+    schema = _schema(file)
+    assert schema.parent == SCHEMAS
+    document = yaml.safe_load(file.read_text())
+    assert problems_by_schema(schema.stem, document) == []
+    if isinstance(document, list):
+        misspelt = [document[0] | {"misspelt": 1}, *document[1:]]
+    else:
+        misspelt = document | {"misspelt": 1}
+    assert problems_by_schema(schema.stem, misspelt)
+
+
+def test_files_of_each_kind_name_its_schema():
+    """A study that named the schema of a workload would be refused above; a file of a wrong folder is not."""
+    kinds = {str(file.parent.relative_to(ROOT)).split("/")[0]: set() for file in SHIPPED}
+    for file in SHIPPED:
+        kinds[str(file.parent.relative_to(ROOT)).split("/")[0]].add(_schema(file).stem)
+    assert kinds == {
+        "studies": {"study"},
+        "workloads": {"workload", "table"},
+        "testbeds": {"profile", "filesystem", "cluster", "daemon"},
+        "traces": {"traces"},
+        "docs": {"study"},
+    }
+
+
+@pytest.mark.parametrize("kind", OF_RUN)
+def test_files_of_real_runs_agree_with_their_schema(kind):
+    files = sorted(SAMPLE.glob(f"*/*/{kind}.json"))
+    assert len(files) > 50
+    for file in files:
+        assert problems_by_schema(kind, json.loads(file.read_text())) == [], file
+
+
+@pytest.mark.parametrize("kind", OF_RUN)
+def test_a_damaged_file_of_a_run_is_refused(kind):
+    """This test will take away each required field in turn, and give each a value of another type."""
+    sound = json.loads(min(SAMPLE.glob(f"quick/*/{kind}.json")).read_text())
+    required = json.loads((SCHEMAS / f"{kind}.json").read_text())["required"]
+    assert required
+    for field in required:
+        without = copy.copy(sound)
+        del without[field]
+        assert problems_by_schema(kind, without), f"without {field}"
+        assert problems_by_schema(kind, sound | {field: ["of another type", {}]}), field
+
+
+def test_metrics_have_no_unknown_names():
+    """A metric that `weir.derive` computes has an entry in the schema, and the reverse."""
+    sound = json.loads(min(SAMPLE.glob("quick/*/metrics.json")).read_text())
+    assert problems_by_schema("metrics", sound) == []
+    of_class = next(iter(sound["classes"].values()))
+    of_class["response_mean_ms"] = "fast"
+    assert "response_mean_ms" in str(problems_by_schema("metrics", sound))
+    of_class["response_mean_ms"] = "unbounded"
+    assert problems_by_schema("metrics", sound) == []
+    of_class["new_metric"] = 1
+    assert "new_metric" in str(problems_by_schema("metrics", sound))
+
+
+@pytest.mark.parametrize("study", ["quick", "hds-borrowing", "file-systems", "data-center-static"])
+def test_a_plan_agrees_with_its_schema(study):
+    planned = weir("plan", study, "--json")
+    assert planned.returncode == 0, planned.stderr
+    plan = json.loads(planned.stdout)
+    assert problems_by_schema("plan", plan) == []
+    for run in plan["runs"]:
+        assert problems_by_schema("run", run) == []
+    del plan["runs"][0]["seed"]
+    assert problems_by_schema("plan", plan)
+
+
+def test_an_unknown_kind_is_refused_with_the_known_ones():
+    refused = weir("schema", "verdicts")
+    assert refused.returncode == 2
+    assert "verdict" in refused.stderr and "manifest" in refused.stderr
