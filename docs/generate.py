@@ -380,9 +380,9 @@ def _schema_page() -> str:
         "JSON Schemas of files",
         "`weir schema` and `weir.metrics_schema`",
         "An editor completes and checks a YAML file whose first line names a schema "
-        "(`# yaml-language-server: $schema=...`). The YAML files of `studies/`, `workloads/`, `testbeds/` and "
-        "`traces/` have this line. For a file elsewhere, `weir schema study > study.json` writes the schema, and the "
-        "line is `# yaml-language-server: $schema=study.json`.\n\n"
+        "(`# yaml-language-server: $schema=...`). The YAML files of `studies/`, `workloads/`, `testbeds/` "
+        "and `traces/` have this line. For a file elsewhere, `weir schema study > study.json` writes the "
+        "schema, and the line is `# yaml-language-server: $schema=study.json`.\n\n"
         "Results are checked the same way, with any JSON Schema library (draft 2020-12):\n\n"
         "```python\n"
         "import json\n"
@@ -391,8 +391,8 @@ def _schema_page() -> str:
         'run = json.load(open("analysis/weir/sample/quick/071029e5412f/run.json"))\n'
         "jsonschema.validate(run, schema)\n"
         "```\n\n"
-        "A schema of a result accepts fields that it does not name, so that older schemas accept newer results. "
-        "[Columns](columns.md) describes the Parquet tables.\n\n"
+        "Schemas of results, but for `metrics.json`, accept fields that they do not name: an older schema "
+        "accepts newer results. [Columns](columns.md) describes the Parquet tables.\n\n"
         + _table(["schema", "files", "printed by"], rows),
     )
 

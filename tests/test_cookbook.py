@@ -54,6 +54,12 @@ def execute(page, folder):
                             command, env=environment, capture_output=True, text=True, check=False
                         )
                         assert done.returncode == 0, f"{line}: {done.stderr}"
+                elif language == "r":
+                    done = subprocess.run(
+                        ["Rscript", "-e", text], env=environment, capture_output=True, text=True, check=False
+                    )
+                    assert done.returncode == 0, done.stderr
+                    printed.write(done.stdout)
                 elif language == "python":
                     with contextlib.redirect_stdout(printed):
                         exec(compile(text, title, "exec"), names)
@@ -80,6 +86,20 @@ def test_the_tutorial_makes_what_it_says(tmp_path):
     plan = weir("plan", tmp_path / "studies/first.yml").stdout
     assert "18 runs" in plan, plan
     assert len([run for run in (tmp_path / "results/first").iterdir() if (run / "run.json").exists()]) == 6
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("language", ["python", "r"])
+def test_other_tools_print_the_same_means(tmp_path, language):
+    """This test will export the sample and execute the page's blocks, those of R where R is installed."""
+    if language == "r" and shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not installed: apt-get install --no-install-recommends r-base-core")
+    parts = (ROOT / "docs/how-to/other-tools.md").read_text().split("\n## ")
+    parts = [part for part in parts if part.startswith("Export") or f"```{language}\n" in part]
+    shutil.copytree(ROOT / "analysis/weir/sample/quick", tmp_path / "results/quick")
+    done = execute("\n## ".join(["", *parts]), tmp_path)
+    assert [(title, printed) for title, printed, _ in done] == [(title, text) for title, _, text in done]
+    assert len({printed for _, printed, _ in done[1:]}) == 1
 
 
 @pytest.mark.filterwarnings("default")

@@ -1,5 +1,10 @@
 //! What is written is read back, and damage is an error rather than a panic.
 
+use std::fs::File;
+use std::path::Path;
+
+use parquet::basic::Encoding;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use proptest::prelude::*;
 use weir_records::{
     BlockOp, BlockRequest, OfHost, Op, Request, TableReader, TableWriter, read_all, write_all,
@@ -95,6 +100,34 @@ fn more_rows_than_one_group_and_one_batch() {
     let rows: Vec<_> = (0..150_000).map(block).collect();
     assert_eq!(write_all(&path, 0, &rows).unwrap(), 150_000);
     assert_eq!(read_all::<BlockRequest>(&path).unwrap(), rows);
+}
+
+/// Encodings and bytes of the column `request` in the first row group.
+fn encoding_of_request(path: &Path) -> (Vec<Encoding>, i64) {
+    let file = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let group = file.metadata().row_group(0);
+    let column = group.columns().iter().find(|column| column.column_path().string() == "request").unwrap();
+    (column.encodings().collect(), column.compressed_size())
+}
+
+/// The sample was written when request numbers had a dictionary: it is read as before, and takes less when written again.
+#[test]
+fn request_numbers_are_differences_and_files_with_a_dictionary_are_read() {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../analysis/weir/sample/hds-borrowing/40d251f87464/requests.parquet");
+    let (before, large) = encoding_of_request(&sample);
+    assert!(before.contains(&Encoding::RLE_DICTIONARY), "{before:?}");
+    let rows = read_all::<Request>(&sample).unwrap();
+    assert!(rows.len() > 7000 && rows.iter().map(|row| row.request).eq(0..rows.len() as u64));
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("requests.parquet");
+    write_all(&path, 0, &rows).unwrap();
+    let (after, small) = encoding_of_request(&path);
+    assert!(after.contains(&Encoding::DELTA_BINARY_PACKED), "{after:?}");
+    assert!(!after.contains(&Encoding::RLE_DICTIONARY), "{after:?}");
+    assert!(small * 50 < large, "{small} of {large} bytes");
+    assert_eq!(read_all::<Request>(&path).unwrap(), rows);
 }
 
 #[test]
