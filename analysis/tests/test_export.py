@@ -1,6 +1,7 @@
 """An exported study, read back by polars, pandas, pyarrow, DuckDB and R: same rows, same means."""
 
 import json
+import math
 import shutil
 import subprocess
 
@@ -22,7 +23,19 @@ from weir.tables import scan_requests
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     folder = synthetic.write_study(tmp_path_factory.mktemp("export") / "s", repetitions=2)
+    _lose_a_completion(min(folder.glob("*/requests.parquet")))
     return load_study(folder)
+
+
+def _lose_a_completion(file):
+    """One request of class video never completes."""
+    table = pq.read_table(file)
+    rows = pl.from_arrow(table)
+    last = rows.filter(pl.col("class") == "video")["request"].max()
+    place = table.schema.get_field_index("completed_ns")
+    kept = rows.select(pl.when(pl.col("request") != last).then("completed_ns"))["completed_ns"]
+    field = table.schema.field(place).with_nullable(True)
+    pq.write_table(table.set_column(place, field, kept.to_arrow()), file)
 
 
 @pytest.fixture(scope="module")
@@ -98,31 +111,42 @@ def test_columns_are_described_in_the_file_and_beside_it(study, exported):
     )
 
 
-def test_duckdb_pandas_and_r_agree_with_polars(exported):
-    folder = exported / "parquet/requests"
-    polars = (
-        pl.read_parquet(folder, hive_partitioning=True).group_by("class").agg(pl.col("size_bytes").mean())
-    )
-    expected = dict(polars.rows())
-    assert pd.read_parquet(folder).groupby("class")["size_bytes"].mean().to_dict() == pytest.approx(expected)
-    duckdb = pytest.importorskip("duckdb")
-    query = f"select class, avg(size_bytes) from read_parquet('{folder}/*/*.parquet') group by class"
-    assert dict(duckdb.sql(query).fetchall()) == pytest.approx(expected)
-
-
-def test_r_agrees_with_polars(exported):
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not installed: apt-get install r-base-core")
-    folder = exported / "csv/requests"
-    program = (
-        f"f <- list.files('{folder}', '[.]csv$', recursive=TRUE, full.names=TRUE);"
-        "r <- do.call(rbind, lapply(f, read.csv));"
-        "m <- tapply(r$size_bytes, r$class, mean); cat(paste(names(m), format(m, digits=15)), sep='\\n')"
-    )
-    lines = subprocess.run(["Rscript", "-e", program], capture_output=True, text=True, check=True).stdout
-    found = {name: float(value) for name, value in (line.split() for line in lines.splitlines())}
+@pytest.fixture(scope="module")
+def means(exported):
+    """Mean size and response time of each class under each scheduler, by polars; one is infinite."""
     rows = pl.read_parquet(exported / "parquet/requests", hive_partitioning=True)
-    assert found == pytest.approx(dict(rows.group_by("class").agg(pl.col("size_bytes").mean()).rows()))
+    by = rows.group_by("class", "scheduler").agg(pl.col("size_bytes", "response_ms").mean())
+    found = {(name, scheduler): (size, time) for name, scheduler, size, time in by.rows()}
+    assert len(found) == 4
+    assert sum(math.isinf(time) for _, time in found.values()) == 1
+    return {group: pytest.approx(values, rel=1e-12) for group, values in found.items()}
+
+
+def test_pandas_agrees_with_polars(exported, means):
+    rows = pd.read_parquet(exported / "parquet/requests")
+    by = rows.groupby(["class", "scheduler"], observed=True)[["size_bytes", "response_ms"]].mean()
+    assert {group: tuple(values) for group, values in zip(by.index, by.to_numpy(), strict=True)} == means
+
+
+def test_duckdb_agrees_with_polars(exported, means):
+    duckdb = pytest.importorskip("duckdb")
+    table = f"read_parquet('{exported}/parquet/requests/*/*.parquet')"
+    query = f"select class, scheduler, avg(size_bytes), avg(response_ms) from {table} group by all"
+    assert {(c, s): (size, time) for c, s, size, time in duckdb.sql(query).fetchall()} == means
+
+
+def test_r_agrees_with_polars(exported, means):
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not installed: apt-get install --no-install-recommends r-base-core")
+    program = f"""
+        files <- list.files("{exported}/csv/requests", "[.]csv$", recursive = TRUE, full.names = TRUE)
+        rows <- do.call(rbind, lapply(files, read.csv))
+        by <- aggregate(cbind(size_bytes, response_ms) ~ class + scheduler, rows, mean)
+        cat(sprintf("%s %s %.15g %.15g\\n", by$class, by$scheduler, by$size_bytes, by$response_ms), sep = "")
+    """
+    done = subprocess.run(["Rscript", "-e", program], capture_output=True, text=True, check=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert {(c, s): (float(size), float(time)) for c, s, size, time in lines} == means
 
 
 def test_nothing_is_overwritten_and_nothing_is_half_written(study, tmp_path):
