@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "analysis"))
+sys.path[:0] = [str(ROOT / "analysis"), str(ROOT / "docs/site")]
 
 project = "weir"
 copyright = "the authors of weir, Apache-2.0"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "figure_of"]
 root_doc = "docs/README"
 include_patterns = [
     "README.md",

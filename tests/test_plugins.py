@@ -226,6 +226,26 @@ def _outcome(measured_s, setup_s, **fields):
     return progress.Outcome({"rc": 3 if said["broken"] else 0, "stdout": json.dumps(said)})
 
 
+def test_time_left_in_virtual_time_is_that_of_the_runs_since_the_beginning(tmp_path, monkeypatch):
+    """This test will make the folders of runs as `weir simulate` does, on a clock of its own."""
+    now_s = 100.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    runs = progress.Simulated()
+    names = [f"run{place}" for place in range(10)]
+    runs.plan({"preflight_simulated": [{"id": name} for name in names], "preflight_folder": str(tmp_path)})
+    for name in (*names[:4], "of-another-plan"):
+        (tmp_path / name).mkdir()
+    runs.begin()
+    now_s = 104.0
+    assert runs.left_s() is None
+    for name in names[4:6]:
+        (tmp_path / name).mkdir()
+    assert runs.left_s() == pytest.approx(4.0 / 2 * 4)
+    for name in names[6:]:
+        (tmp_path / name).mkdir()
+    assert runs.left_s() == 0
+
+
 def test_time_left_is_that_of_the_slowest_host():
     runs = progress.Runs()
     run = {"id": "x", "repetition": 1, "levels": {"scheduler": "bfq"}, "seconds": 10.0}

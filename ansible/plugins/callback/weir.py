@@ -343,6 +343,7 @@ class Simulated:
         self._ids = set()
         self._folder = ""
         self._began_s = 0.0
+        self._before = 0
 
     @property
     def total(self):
@@ -361,13 +362,15 @@ class Simulated:
         self._folder = facts.get("preflight_folder", "")
 
     def begin(self):
-        """The first run begins."""
+        """The first run begins. Runs that are done by then took no time."""
         self._began_s = time.monotonic()
+        self._before = len(self.done)
 
     def left_s(self):
-        """Time left, in seconds, if the rest is as the runs that are done."""
+        """Time left, in seconds, if the rest is as the runs since the beginning; None before the first."""
         done = len(self.done)
-        return (time.monotonic() - self._began_s) * (self.total - done) / done if done else 0.0
+        since = done - self._before
+        return (time.monotonic() - self._began_s) * (self.total - done) / since if since > 0 else None
 
 
 class Bar:
@@ -392,7 +395,8 @@ class Bar:
 
     def update(self):
         """Shows what is done and the time left."""
-        left = f"{duration(self._runs.left_s())} left"
+        seconds = self._runs.left_s()
+        left = "" if seconds is None else f"{duration(seconds)} left"
         self._progress.update(self._task, completed=len(self._runs.done), left=left, refresh=True)
 
     def say(self, text):

@@ -191,7 +191,8 @@ pub fn describe(run: &Run) -> String {
     format!("repetition {} {}", run.repetition + 1, levels.join(" "))
 }
 
-fn duration(seconds: f64) -> String {
+/// Seconds as people say them.
+pub fn duration(seconds: f64) -> String {
     let minutes = (seconds / 60.0).floor();
     if minutes >= 1.0 {
         format!("{minutes} min {:.0} s", seconds - minutes * 60.0)

@@ -14,7 +14,7 @@ use weir_study::{Plan, Run, Testbed, to_rows};
 
 use crate::exit::bad_input;
 use crate::memory;
-use crate::plan::describe;
+use crate::plan::{describe, duration};
 use crate::plan_file::read_plan;
 use crate::project::Project;
 use crate::shard::{is_of_shard, shard};
@@ -85,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let runs: Vec<&Run> =
         plan.runs.iter().filter(|run| run.block < wanted && is_of_shard(run, part, parts)).collect();
-    let progress = Progress::new(&plan.study, runs.len() as u64);
+    let progress = Progress::new(&plan.study, &runs);
     let began = Instant::now();
     let done = at_once(jobs, &runs, |run| {
         let outcome = weir_runner::simulate(run, &results, args.retry_invalid);
@@ -148,28 +148,47 @@ fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", results.join("plan.json").display()))
 }
 
-/// Progress on standard error: a bar on a terminal, otherwise lines.
+/// Progress on standard error with the time left: a bar on a terminal, otherwise lines.
 struct Progress {
     bar: ProgressBar,
-    total: u64,
+    total: usize,
+    began: Instant,
+    pace: Mutex<Pace>,
     told: Option<Mutex<Instant>>,
 }
 
 impl Progress {
-    fn new(study: &str, total: u64) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        let bar = if terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
-        let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} runs, {eta} left");
+    fn new(study: &str, runs: &[&Run]) -> Self {
+        let (terminal, total) = (std::io::stderr().is_terminal(), runs.len());
+        let bar = if terminal { ProgressBar::new(total as u64) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} runs{msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(study.to_owned());
         if !terminal {
             eprintln!("{study}: {total} runs");
         }
-        Progress { bar, total, told: (!terminal).then(|| Mutex::new(Instant::now())) }
+        Progress {
+            bar,
+            total,
+            began: Instant::now(),
+            pace: Mutex::new(Pace::of(runs)),
+            told: (!terminal).then(|| Mutex::new(Instant::now())),
+        }
+    }
+
+    /// Notes a run that is done; returns the time left, such as `, 2 min 5 s left`.
+    fn left(&self, run: &Run, outcome: &Outcome) -> String {
+        let Ok(mut pace) = self.pace.lock() else { return String::new() };
+        pace.note(work(run), matches!(outcome, Outcome::Done { .. }));
+        pace.left_s(self.began.elapsed())
+            .map(|seconds| format!(", {} left", duration(seconds)))
+            .unwrap_or_default()
     }
 
     /// Says that a run is done; gives its requests, and whether it is valid.
     fn tell(&self, run: &Run, outcome: &Outcome, results: &Path) -> (u64, bool) {
+        let left = self.left(run, outcome);
+        self.bar.set_message(left.clone());
         self.bar.inc(1);
         let (requests, valid) = match outcome {
             Outcome::Present => (0, !weir_runner::is_invalid(&results.join(&run.id))),
@@ -189,8 +208,65 @@ impl Progress {
             && told.elapsed() >= EVERY
         {
             *told = Instant::now();
-            eprintln!("{} of {} runs", self.bar.position(), self.total);
+            eprintln!("{} of {} runs{left}", self.bar.position(), self.total);
         }
         (requests, valid)
+    }
+}
+
+/// Work, in estimated requests, that was carried out since the start, and that is left.
+struct Pace {
+    carried_out: u64,
+    left: u64,
+}
+
+impl Pace {
+    fn of(runs: &[&Run]) -> Self {
+        Pace { carried_out: 0, left: runs.iter().map(|run| work(run)).sum() }
+    }
+
+    /// Notes a run that is done. One that was done before took no time and is no evidence.
+    fn note(&mut self, work: u64, was_carried_out: bool) {
+        self.left = self.left.saturating_sub(work);
+        if was_carried_out {
+            self.carried_out += work;
+        }
+    }
+
+    /// Time that the rest takes at the rate so far. None before the first run, and after the last.
+    fn left_s(&self, elapsed: Duration) -> Option<f64> {
+        let known = self.carried_out > 0 && self.left > 0;
+        known.then(|| elapsed.as_secs_f64() * self.left as f64 / self.carried_out as f64)
+    }
+}
+
+/// Runs that ask for admission only send no requests.
+fn work(run: &Run) -> u64 {
+    run.estimate().requests.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ELAPSED: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn the_time_left_is_that_of_the_requests_left_at_the_rate_so_far() {
+        let mut pace = Pace { carried_out: 0, left: 1000 };
+        assert_eq!(pace.left_s(ELAPSED), None);
+        pace.note(300, true);
+        assert_eq!(pace.left_s(ELAPSED), Some(70.0));
+        pace.note(700, true);
+        assert_eq!(pace.left_s(ELAPSED), None);
+    }
+
+    #[test]
+    fn runs_that_were_done_before_are_no_evidence() {
+        let mut pace = Pace { carried_out: 0, left: 1000 };
+        pace.note(600, false);
+        assert_eq!(pace.left_s(ELAPSED), None);
+        pace.note(100, true);
+        assert_eq!(pace.left_s(ELAPSED), Some(90.0));
     }
 }
