@@ -8,6 +8,8 @@ import sys
 from support import PATIENCE_S, ROOT, weir
 from test_virtual import files_of
 
+from weir.plan import read_plan
+
 STUDY = """\
 name: tiny
 question: Is shortest seek time first faster than the order of arrival?
@@ -38,7 +40,7 @@ def decision(bench):
 
 
 def blocks(bench):
-    runs = json.loads((bench.results / "tiny/plan.json").read_text())["runs"]
+    runs = read_plan(bench.results / "tiny/plan.json")["runs"]
     return sorted({run["block"] for run in runs if (bench.results / "tiny" / run["id"]).is_dir()})
 
 
@@ -59,7 +61,7 @@ def test_the_playbook_adds_repetitions_until_the_precision_is_reached(dry_bench)
     assert code == 0 and "tiny: 24 runs, 0 of them to do" in log, log
     assert files_of(dry_bench) == before
     # As after an interruption: in the middle of the last block, and before any decision.
-    plan = json.loads((dry_bench.results / "tiny/plan.json").read_text())
+    plan = read_plan(dry_bench.results / "tiny/plan.json")
     last = [run["id"] for run in plan["runs"] if run["block"] == found["after"] - 1]
     shutil.rmtree(dry_bench.results / "tiny" / last[0])
     (dry_bench.results / "tiny/precision.json").unlink()
@@ -92,7 +94,7 @@ def test_simulate_and_plan_make_the_repetitions_of_the_decision(tmp_path):
     study.write_text(STUDY.format(schedulers="[fcfs, sstf]", **numbers))
     results, folder = tmp_path / "results", tmp_path / "results/tiny"
     assert weir("simulate", study, "--out", results).returncode == 0
-    plan = json.loads((folder / "plan.json").read_text())
+    plan = read_plan(folder / "plan.json")
     assert (plan["repetitions"], plan["first_repetitions"]) == (12, 3)
 
     def made():
