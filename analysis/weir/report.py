@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
-from weir import pages, present
+from weir import interactive, pages, present
 from weir.answers import answers, drifting
 from weir.change_points import change_points
 from weir.labels import label, number, objective_text
@@ -72,6 +73,7 @@ def render(study: Study) -> str:
         InputError: a table of a run is damaged.
     """
     table = class_table(study)
+    drawn = [_inline(exhibit) for exhibit in exhibits(study, table)] if study.valid_runs else []
     return pages.render(
         "report.html.j2",
         study=study,
@@ -93,7 +95,9 @@ def render(study: Study) -> str:
         ],
         fairness=_fairness(study),
         tiers=_tiers(study),
-        exhibits=[_inline(exhibit) for exhibit in exhibits(study, table)] if study.valid_runs else [],
+        exhibits=drawn,
+        # Vega is larger than all else: only where it has something to draw.
+        script=Markup(interactive.script()) if any(one["chart"] for one in drawn) else None,
         excluded=_rows(present.excluded(study)),
         rules=_rows(present.rules(study)),
         fidelity=_fidelity(study),
@@ -224,13 +228,19 @@ def _tiers(study: Study) -> dict[str, Any] | None:
     return None if table is None else _rows(table)
 
 
-def _inline(exhibit: Exhibit) -> dict[str, str]:
+def _inline(exhibit: Exhibit) -> dict[str, Any]:
     return {
         "name": exhibit.name,
         "title": exhibit.title,
         "text": exhibit.text,
         "alt": f"{exhibit.title}. {exhibit.alt}",
         "source": pages.inline(exhibit.figure),
+        "chart": exhibit.chart
+        and {
+            "panels": exhibit.chart.panels,
+            "source": Markup(exhibit.chart.source),
+            "note": exhibit.chart.note,
+        },
     }
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import polars as pl
 from matplotlib.figure import Figure
 
+from weir import interactive
 from weir.alt_texts import course, estimates, ratios
 from weir.derive import QUANTILES
+from weir.interactive import Chart
 from weir.labels import label
 from weir.load import AppClass, Study
 from weir.plots import charts, study_figures
@@ -24,13 +26,17 @@ CROSSED = ("scheduler", "filesystem")
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A figure of a report: `name` is its file's stem, `alt` says what it shows in numbers."""
+    """A figure of a report: `name` is its file's stem, `alt` says what it shows in numbers.
+
+    `chart` is the same figure to zoom, where there is one.
+    """
 
     name: str
     title: str
     text: str
     figure: Figure
     alt: str = ""
+    chart: Chart | None = None
 
 
 def exhibits(study: Study, table: pl.DataFrame) -> Iterator[Exhibit]:
@@ -95,19 +101,22 @@ def _responses(study: Study, app_class: AppClass, rows: pl.DataFrame, found: Res
     name, factors = app_class.name, list(study.varied)
     metric, limit = objective_metric(app_class)
     q = QUANTILES[metric.split("_")[1]]
+    objective, level = None if limit is None else (q, limit), limit if q == found.q else None
     yield Exhibit(
         f"{name}-tail",
         f"{name}: distribution of response time",
         "Higher and further left is better. 90, 99 and 99.9 % are at equal distances: the tail has room.",
-        response_figures.distributions(study, found, None if limit is None else (q, limit)),
+        response_figures.distributions(study, found, objective),
         estimates(rows, ["response_p50_ms", "response_p95_ms"], factors),
+        interactive.distributions(study, found, objective),
     )
     yield Exhibit(
         f"{name}-time",
         f"{name}: response time over time",
         "A level that rises or falls after the warm-up is drift: see Steady state.",
-        response_figures.over_time(study, found, limit if q == found.q else None),
+        response_figures.over_time(study, found, level),
         course(found, factors),
+        interactive.over_time(study, found, level),
     )
 
 

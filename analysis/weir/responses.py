@@ -12,6 +12,8 @@ from weir.study import objective_metric
 
 #: Figures show at most this many cells: those with the longest responses. Tables show all.
 MOST_CELLS = 48
+#: And at most this many runs: the first repetitions of each cell.
+MOST_RUNS = 480
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Responses:
         q: the quantile of `course`.
         step_s: length of the intervals of `course`.
         warmup_s: end of the longest warm-up.
-        repetitions: runs of a cell, fewest and most.
+        repetitions: runs of a cell in both tables, fewest and most.
+        most_repetitions: most valid runs of a cell.
         shown: cells in both tables.
         cells: cells with valid runs.
     """
@@ -36,6 +39,7 @@ class Responses:
     step_s: float
     warmup_s: float
     repetitions: tuple[int, int]
+    most_repetitions: int
     shown: int
     cells: int
 
@@ -70,7 +74,7 @@ def responses(study: Study, table: pl.DataFrame) -> dict[str, Responses]:
         grid = response_grid.counts(runs[run], step)
         grids |= {(name, run): grid.filter(pl.col("class") == name) for name in classes}
     return {
-        c.name: _of_class(shown[c.name], len(cells[c.name]), c, names, runs, grids, step)
+        c.name: _of_class(shown[c.name], cells[c.name], c, names, runs, grids, step)
         for c in study.classes
         if shown[c.name]
     }
@@ -85,15 +89,17 @@ def _cells(table: pl.DataFrame, class_name: str, names: list[str]) -> list[pl.Da
 
 
 def _slowest(cells: list[pl.DataFrame], metric: str) -> list[pl.DataFrame]:
-    """The cells to show, in their order: all, or `MOST_CELLS` with the longest responses."""
+    """The rows to show, in their order: of all cells, or `MOST_CELLS` with the longest responses."""
     means = [cell[metric].mean() for cell in cells]
     longest = sorted(range(len(cells)), key=lambda i: -math.inf if means[i] is None else means[i])
-    return [cells[i] for i in sorted(longest[-MOST_CELLS:])]
+    shown = [cells[i] for i in sorted(longest[-MOST_CELLS:])]
+    most = MOST_RUNS // max(len(shown), 1)
+    return [cell.sort("repetition").head(most) for cell in shown]
 
 
 def _of_class(
     shown: list[pl.DataFrame],
-    cells: int,
+    cells: list[pl.DataFrame],
     app_class: AppClass,
     names: list[str],
     runs: dict[str, Run],
@@ -118,8 +124,9 @@ def _of_class(
         step_s=step * factor,
         warmup_s=max(runs[run].warmup_s for run in own),
         repetitions=(min(counts), max(counts)),
+        most_repetitions=max(cell.height for cell in cells),
         shown=len(shown),
-        cells=cells,
+        cells=len(cells),
     )
 
 

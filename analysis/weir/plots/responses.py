@@ -25,7 +25,7 @@ PANEL = "panel"
 #: Ticks of an axis of shares.
 SHARES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 #: The axis of response times begins where this share of the requests is done.
-_BODY = 0.005
+BODY = 0.02
 #: Height of a panel over time, in inches.
 _COURSE_INCH = 1.35
 _WARM_UP = {"color": INK, "alpha": 0.09, "linewidth": 0}
@@ -88,7 +88,7 @@ def distributions(study: Study, found: Responses, objective: tuple[float, float]
         if axis.get_subplotspec().is_first_col():
             axis.set_ylabel("Share of requests\nthat took at most")
     # The body and the tail: a few fast requests would take half of the axis.
-    body = at.table.filter(pl.col("share") >= _BODY)["response_ms"]
+    body = at.table.filter(pl.col("share") >= BODY)["response_ms"]
     for axis in figure.axes:
         axis.set_xlim(0.8 * body.min(), 1.25 * max(body.max(), objective[1] if objective else 0))
         panels.log_x(axis)
@@ -97,7 +97,7 @@ def distributions(study: Study, found: Responses, objective: tuple[float, float]
     if objective is not None:
         handles["objective"] = Line2D([], [], color=INK, marker="x", linestyle="none", markersize=5)
     facets.place_legend(figure, handles, at.called(at.hue) if at.hue else None)
-    write_note(figure, f"Lines: means over runs; shades: lowest to highest run, {runs_text(found)}.")
+    write_note(figure, shares_text(found))
     return figure
 
 
@@ -134,22 +134,33 @@ def over_time(study: Study, found: Responses, limit: float | None = None) -> Fig
             axis.set_ylabel("Response time\n(ms)")
     facets.scale_values(figure.axes, at.table["response_ms"].to_list(), limit)
     facets.label_lowest(figure)
+    write_note(figure, course_text(found, limit))
+    return figure
+
+
+def shares_text(found: Responses) -> str:
+    """What lines and shades of a figure of distributions are."""
+    return f"Lines: means over runs; shades: lowest to highest run, {runs_text(found)}."
+
+
+def course_text(found: Responses, limit: float | None) -> str:
+    """What lines and marks of a figure over time are."""
     what = f"{100 * found.q:g}th percentile" if found.q != 0.5 else "median"
     parts = [
         f"A line is a run: the {what} of the requests that were due in each {found.step_s:g} s, "
         f"{runs_text(found)}."
     ]
     parts += ["Shaded: warm-up."] * (found.warmup_s > 0) + ["Dashed: objective."] * (limit is not None)
-    parts += ["Triangles: unbounded."] * at.table["response_ms"].is_infinite().any()
-    write_note(figure, " ".join(parts))
-    return figure
+    parts += ["Triangles: unbounded."] * found.course["response_ms"].is_infinite().any()
+    return " ".join(parts)
 
 
 def runs_text(found: Responses) -> str:
     """The number of runs of a cell, and which cells are shown if not all."""
     low, high = found.repetitions
     n = f"n = {low}" if low == high else f"n = {low} to {high}"
-    text = f"{n} repetition{'' if high == 1 else 's'}"
+    of = f" of {found.most_repetitions}" if found.most_repetitions > high else ""
+    text = f"{n}{of} repetition{'' if high == 1 and not of else 's'}"
     if found.shown < found.cells:
         text += f"; {found.shown} of {found.cells} cells: those with the longest responses"
     return text
