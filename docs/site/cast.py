@@ -11,6 +11,7 @@ import os
 import pty
 import re
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -42,11 +43,13 @@ def record(command: list[str]) -> list[tuple[float, str]]:
         SystemExit: the command failed.
     """
     began = time.monotonic()
-    child, terminal = pty.fork()
-    if child == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-        os.environ |= {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)}
-        os.execvp(command[0], command)
+    terminal, its_end = pty.openpty()
+    fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)}
+    child = subprocess.Popen(
+        command, stdin=its_end, stdout=its_end, stderr=its_end, env=environment, start_new_session=True
+    )
+    os.close(its_end)
     parts = []
     while True:
         try:
@@ -56,8 +59,8 @@ def record(command: list[str]) -> list[tuple[float, str]]:
         if not data:
             break
         parts.append((time.monotonic() - began, data))
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code != 0:
+    os.close(terminal)
+    if (code := child.wait()) != 0:
         raise SystemExit(f"{' '.join(command)}: exit code {code}")
     whole = b"".join(data for _, data in parts).decode(errors="replace")
     texts, place = [], 0
