@@ -9,7 +9,7 @@ sys.path[:0] = [str(ROOT / "analysis"), str(ROOT / "docs/site")]
 
 project = "weir"
 copyright = "the authors of weir, Apache-2.0"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "figure_of"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "directives"]
 root_doc = "docs/README"
 include_patterns = [
     "README.md",

@@ -246,6 +246,19 @@ def test_time_left_in_virtual_time_is_that_of_the_runs_since_the_beginning(tmp_p
     assert runs.left_s() == 0
 
 
+def test_the_bar_ends_with_the_runs_that_are_done(tmp_path, capsys):
+    """This test will end the bar before it ticks; the runs ended since it began are in its last line."""
+    runs = progress.Simulated()
+    names = ["a", "b", "c"]
+    runs.plan({"preflight_simulated": [{"id": name} for name in names], "preflight_folder": str(tmp_path)})
+    runs.begin()
+    bar = progress.Bar(runs)
+    for name in names:
+        (tmp_path / name).mkdir()
+    bar.stop()
+    assert "3/3" in capsys.readouterr().out
+
+
 def test_time_left_is_that_of_the_slowest_host():
     runs = progress.Runs()
     run = {"id": "x", "repetition": 1, "levels": {"scheduler": "bfq"}, "seconds": 10.0}

@@ -395,18 +395,19 @@ class Bar:
 
     def update(self):
         """Shows what is done and the time left."""
-        seconds = self._runs.left_s()
-        left = "" if seconds is None else f"{duration(seconds)} left"
-        self._progress.update(self._task, completed=len(self._runs.done), left=left, refresh=True)
+        done, seconds = len(self._runs.done), self._runs.left_s()
+        left = "" if seconds is None or done == self._runs.total else f"{duration(seconds)} left"
+        self._progress.update(self._task, completed=done, left=left, refresh=True)
 
     def say(self, text):
         """Prints a line above the bar."""
         self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def stop(self):
-        """Leaves the bar as it is."""
+        """Leaves the bar with the runs that are done now."""
         self._stop.set()
         self._thread.join()
+        self.update()
         self._progress.stop()
 
 

@@ -1,11 +1,13 @@
-"""Directive `figure-of`: Python code and the figure that its last line makes, on the sample results of weir.
+"""Directives of the documentation site: figures from code, diagrams from text.
 
     ```{figure-of} Response time by scheduler and architecture.
     study = weir.Study("quick")
     study.plot("response_p95_ms", "text")
     ```
 
-The argument is the text in place of the figure. The figure is drawn twice, for light and for dark pages.
+`figure-of` shows Python code and the figure that its last line makes, on the sample results of weir. The
+argument is the text in place of the figure. `diagram` draws its lines (`diagram.py`), `crate-diagram` the
+table of crates of its page, without arrows that others imply.
 """
 
 import ast
@@ -16,6 +18,7 @@ from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 
+import diagram
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -85,7 +88,37 @@ def _sample() -> Iterator[None]:
             os.environ[locate.RESULTS_VARIABLE] = before
 
 
+class DrawnDiagram(SphinxDirective):
+    """Draws its lines."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+
+    def drawn(self) -> diagram.Diagram:
+        """What is drawn."""
+        return diagram.Diagram.parse(self.content)
+
+    def run(self) -> list[nodes.Node]:
+        """Shows the diagram; a wrong line is an error of the page."""
+        try:
+            svg = self.drawn().svg(self.arguments[0])
+        except ValueError as error:
+            raise self.error(str(error)) from error
+        return [nodes.raw("", f'<div class="drawn">{svg}</div>', format="html")]
+
+
+class CrateDiagram(DrawnDiagram):
+    """Draws the table of crates of its page; its lines are for readers of the page's text."""
+
+    def drawn(self) -> diagram.Diagram:
+        """What is drawn."""
+        return diagram.crates(Path(self.env.doc2path(self.env.docname)).read_text(encoding="utf-8"))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Adds the directive."""
+    """Adds the directives."""
     app.add_directive("figure-of", FigureOf)
+    app.add_directive("diagram", DrawnDiagram)
+    app.add_directive("crate-diagram", CrateDiagram)
     return {"parallel_read_safe": True}
