@@ -26,6 +26,7 @@ from weir.plots.axes import (
     unbounded,
 )
 from weir.plots.charts import heat_map, intervals, ratios, split, timeline
+from weir.plots.curves import Curve, curves
 from weir.plots.distributions import spread, tail
 from weir.plots.facets import Place
 from weir.plots.palette import PRINTED, look_of, looks
@@ -48,11 +49,13 @@ from weir.plots.style import SIZES, adaptive_svg, encode, save, style
 __all__ = [
     "PRINTED",
     "SIZES",
+    "Curve",
     "Place",
     "adaptive_svg",
     "axis_titles",
     "band",
     "colour",
+    "curves",
     "decades",
     "distribution",
     "encode",

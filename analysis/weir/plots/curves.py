@@ -1,0 +1,145 @@
+"""Chart of curves: numbers that were computed over numbers, by panel and series."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from weir.plots import axes as panels
+from weir.plots import facets, series
+from weir.plots.axes import note as write_note
+from weir.plots.palette import PRINTED, Look, looks
+from weir.plots.style import style
+from weir.statistics import Interval
+
+#: A curve of more points has no markers.
+MARKED_POINTS = 26
+#: Height of a line of panels, in inches.
+_LINE_INCH = 1.9
+
+Titles = str | Sequence[str]
+Lines = Sequence[float] | Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values over numbers.
+
+    Attributes:
+        x: the numbers.
+        y: the values, or estimates, whose intervals are bars.
+        low: the lower ends of a shade.
+        high: its upper ends.
+        like: the series whose colour and dashes it has, if not its own.
+        more: properties of the line, in matplotlib's words.
+    """
+
+    x: Sequence[float]
+    y: Sequence[float] | Sequence[Interval]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    like: str | None = None
+    more: dict[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def shares(cls, values: np.ndarray, *, above: bool = False, **more: object) -> "Curve":
+        """The share of values that are at most x, or (`above`) larger."""
+        x = np.sort(values)
+        share = np.arange(1, len(x) + 1) / len(x)
+        # From the left edge of all values; no share above the largest one is drawn.
+        is_drawn = x < x[-1] if above else np.full(len(x), True)
+        x, share = (np.concatenate((edge, kept[is_drawn])) for edge, kept in ((x[:1], x), ([0], share)))
+        return cls(x, 1 - share if above else share, more={"drawstyle": "steps-post", "marker": ""} | more)
+
+
+@style()
+def curves(
+    found: Mapping[tuple[str, str], Curve | Sequence[Curve]],
+    x: Titles,
+    y: Titles,
+    *,
+    columns: int | None = None,
+    height: float | None = None,
+    share: str = "",
+    level: Lines = (),
+    at: Lines = (),
+    xlim: tuple[float, float] | None = None,
+    ylim: tuple[float | None, float | None] | None = (0, None),
+    legends: Sequence[str] = (),
+    absent: str = "",
+    note: str = "",
+) -> Figure:
+    """Curves by panel and series.
+
+    Args:
+        found: by the titles of panel and series. Several curves of one series have one name in the legend; a
+            series without any curve makes a panel that says `absent`.
+        x: title of the x axis; a title for each panel if they differ.
+        y: title of the y axis, or titles.
+        columns: of panels; by default all are in one line.
+        height: of the figure without legend and note, in inches.
+        share: the axes that panels share: `x`, `y` or `xy`.
+        level: numbers with a dotted line across, in all panels or by panel.
+        at: numbers with a dotted line upwards.
+        xlim: the range of the x axes; that of the curves if None.
+        ylim: the range of the y axes; that of the curves if None.
+        legends: the place of a legend in each panel, in matplotlib's words, in place of one of all panels.
+        absent: what a panel without curves says.
+        note: what lines and shades are.
+    """
+    names = list(dict.fromkeys(panel for panel, _ in found))
+    columns = columns or len(names)
+    lines = -(-len(names) // columns)
+    shared = {f"share{axis}": axis in share for axis in "xy"}
+    figure, axes = panels.panels(lines, columns, height or 0.9 + _LINE_INCH * lines, **shared)
+    look = {}
+    for panel in names:
+        # Panels that have legends of their own begin with the first colour.
+        own = [label for (there, label), of in found.items() if of and (there == panel or not legends)]
+        look |= {(panel, label): one for label, one in looks(list(dict.fromkeys(own)), in_order=True).items()}
+    for (panel, label), of in found.items():
+        axis = axes[names.index(panel)]
+        each = of if isinstance(of, Sequence) else [of]
+        for nth, one in enumerate(each):
+            _draw(axis, one, label if nth == 0 else None, look[panel, one.like or label])
+        if not each:
+            axis.text(0.5, 0.5, absent, transform=axis.transAxes, ha="center", color=PRINTED)
+    for place, (axis, panel) in enumerate(zip(axes, names, strict=False)):
+        axis.set_title(panel, loc="left")
+        is_first, is_last = place % columns == 0, place + columns >= len(names)
+        axis.set_xlabel((x if is_last else "") if isinstance(x, str) else x[place])
+        axis.set_ylabel((y if is_first else "") if isinstance(y, str) else y[place])
+        axis.tick_params(labelbottom=is_last or "x" not in share)
+        for numbers, across in ((level, True), (at, False)):
+            own = numbers.get(panel, ()) if isinstance(numbers, Mapping) else numbers
+            series.reference(axis, *own, across=across)
+        axis.margins(x=0.02)
+        axis.set(**{name: ends for name, ends in (("xlim", xlim), ("ylim", ylim)) if ends})
+    panels.hide(axes[len(names) :])
+    for axis, place in zip(axes, legends, strict=False):
+        axis.legend(loc=place)
+    if not legends:
+        handles = {}
+        for axis in axes:
+            handles = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True)) | handles
+        order = dict.fromkeys(label for _, label in found if label in handles)
+        facets.place_legend(figure, {label: handles[label] for label in order}, None)
+    write_note(figure, note)
+    return figure
+
+
+def _draw(axis: Axes, curve: Curve, label: str | None, look: Look) -> None:
+    own = {
+        "color": look.color,
+        "linestyle": look.linestyle,
+        "marker": look.marker if len(curve.x) <= MARKED_POINTS else "",
+        "linewidth": 1.2,
+    } | curve.more
+    if isinstance(curve.y[0], Interval):
+        series.estimates(axis, curve.x, curve.y, label, 0, **own)
+        return
+    if curve.low is not None:
+        axis.fill_between(curve.x, curve.low, curve.high, color=own["color"], alpha=0.2, linewidth=0)
+    series.line(axis, curve.x, curve.y, label, 0, **own)
