@@ -35,6 +35,7 @@ def seeks(drive: Drive) -> Figure:
     )  # fmt: skip
 
 
+@plots.style()
 def bandwidths(bench: Bench) -> Figure:
     """Figs. 4.6, 4.7 and 4.10: bandwidth by block and zone."""
     found = {}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,7 +12,7 @@ from weir.plots import axes as panels
 from weir.plots import facets, series
 from weir.plots.axes import note as write_note
 from weir.plots.palette import PRINTED, Look, looks
-from weir.plots.style import style
+from weir.plots.style import on_lines, style
 from weir.statistics import Interval
 
 #: A curve of more points has no markers.
@@ -109,8 +110,11 @@ def curves(
     for place, (axis, panel) in enumerate(zip(axes, names, strict=False)):
         axis.set_title(panel, loc="left")
         is_first, is_last = place % columns == 0, place + columns >= len(names)
-        axis.set_xlabel((x if is_last else "") if isinstance(x, str) else x[place])
-        axis.set_ylabel((y if is_first else "") if isinstance(y, str) else y[place])
+        below = (x if is_last else "") if isinstance(x, str) else x[place]
+        beside = (y if is_first else "") if isinstance(y, str) else y[place]
+        width, tall = 0.7 * figure.get_figwidth() / columns, 0.6 * figure.get_figheight() / lines
+        size = mpl.rcParams["axes.labelsize"]
+        axis.set(xlabel=on_lines(below, size, width), ylabel=on_lines(beside, size, tall))
         axis.tick_params(labelbottom=is_last or "x" not in share)
         for numbers, across in ((level, True), (at, False)):
             own = numbers.get(panel, ()) if isinstance(numbers, Mapping) else numbers
@@ -124,8 +128,12 @@ def curves(
         handles = {}
         for axis in axes:
             handles = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True)) | handles
-        order = dict.fromkeys(label for _, label in found if label in handles)
-        facets.place_legend(figure, {label: handles[label] for label in order}, None)
+        handles = {label: handles[label] for _, label in found if label in handles}
+        # Beside three panels a legend would leave them no room.
+        if columns > 2:
+            panels.keys(figure, handles, loc="outside upper left")
+        else:
+            facets.place_legend(figure, handles, None)
     write_note(figure, note)
     return figure
 

@@ -36,6 +36,7 @@ _GROUPS = (
     tuple(f"stream{n}" for n in range(1, 8)),
     tuple(f"class{n}" for n in range(5)),
     ("browsing", "shopping", "ordering", "rubis", "rubbos"),
+    ("EDF", "LST", "deltaL"),
     ("queueing_mean_ms", "service_mean_ms"),
 )  # fmt: skip
 #: Levels that are variants of another one and have its colour; the marker and the dash tell them apart.
