@@ -33,7 +33,7 @@ class Curve:
         y: the values, or estimates, whose intervals are bars.
         low: the lower ends of a shade.
         high: its upper ends.
-        like: the series whose colour and dashes it has, if not its own.
+        like: the level whose look it has, if not that of its series.
         more: properties of the line, in matplotlib's words.
     """
 
@@ -98,13 +98,15 @@ def curves(
     look = {}
     for panel in names:
         # Panels that have legends of their own begin with the first colour.
-        own = [label for (there, label), of in found.items() if of and (there == panel or not legends)]
-        look |= {(panel, label): one for label, one in looks(list(dict.fromkeys(own)), in_order=True).items()}
+        own = [
+            _like(label, of) for (there, label), of in found.items() if of and (there == panel or not legends)
+        ]
+        look |= {(panel, name): one for name, one in looks(list(dict.fromkeys(own)), in_order=True).items()}
     for (panel, label), of in found.items():
         axis = axes[names.index(panel)]
         each = of if isinstance(of, Sequence) else [of]
         for nth, one in enumerate(each):
-            _draw(axis, one, label if nth == 0 else None, look[panel, one.like or label])
+            _draw(axis, one, label if nth == 0 else None, look[panel, _like(label, of)])
         if not each:
             axis.text(0.5, 0.5, absent, transform=axis.transAxes, ha="center", color=PRINTED)
     for place, (axis, panel) in enumerate(zip(axes, names, strict=False)):
@@ -136,6 +138,10 @@ def curves(
             facets.place_legend(figure, handles, None)
     write_note(figure, note)
     return figure
+
+
+def _like(label: str, of: Curve | Sequence[Curve]) -> str:
+    return (of[0] if isinstance(of, Sequence) else of).like or label
 
 
 def _draw(axis: Axes, curve: Curve, label: str | None, look: Look) -> None:
