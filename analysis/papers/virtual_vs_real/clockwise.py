@@ -20,6 +20,8 @@ LATENCY, MISSES, RATE = "response_mean_ms", "deadline_miss_share", "throughput_m
 #: How far measured best-effort latencies may be from simulated ones, as a share of these, on average over
 #: loads.
 BAND = 0.1
+#: What the thesis calls the schedulers.
+THESIS = {"edf": "EDF", "lst": "LST", "deltal": "deltaL"}
 #: Latencies that differ by less than this share have no order.
 TIE = 0.05
 
@@ -48,7 +50,7 @@ def latencies(table: pl.DataFrame) -> Figure:
                 rows = table.filter((pl.col("scheduler") == scheduler) & (pl.col(TESTBED) == testbed))
                 if rows.height:
                     lines[panel, f"{scheduler}, {words}"] = plots.Curve(
-                        *_by_load(rows, column), like=scheduler, more={"linestyle": line}
+                        *_by_load(rows, column), like=THESIS.get(scheduler), more={"linestyle": line}
                     )
     return plots.curves(
         lines, "Real-time load (MB/s)", ("Best-effort latency, mean (ms)", "Deadlines missed (%)"),

@@ -17,8 +17,8 @@ from weir.statistics import Interval
 
 #: A curve of more points has no markers.
 MARKED_POINTS = 26
-#: Height of a line of panels, in inches.
-_LINE_INCH = 1.9
+#: Height of a line of panels, in inches: of several beside each other, and of one below the other.
+_LINE_INCH, _WIDE_INCH = 1.9, 1.25
 
 Titles = str | Sequence[str]
 Lines = Sequence[float] | Mapping[str, Sequence[float]]
@@ -47,11 +47,11 @@ class Curve:
     @classmethod
     def shares(cls, values: np.ndarray, *, above: bool = False, **more: object) -> "Curve":
         """The share of values that are at most x, or (`above`) larger."""
-        x = np.sort(values)
-        share = np.arange(1, len(x) + 1) / len(x)
+        x, counts = np.unique(values, return_counts=True)
+        share = np.cumsum(counts) / len(values)
         # From the left edge of all values; no share above the largest one is drawn.
-        is_drawn = x < x[-1] if above else np.full(len(x), True)
-        x, share = (np.concatenate((edge, kept[is_drawn])) for edge, kept in ((x[:1], x), ([0], share)))
+        kept = slice(len(x) - 1 if above and len(x) > 1 else None)
+        x, share = np.concatenate((x[:1], x[kept])), np.concatenate(([0], share[kept]))
         return cls(x, 1 - share if above else share, more={"drawstyle": "steps-post", "marker": ""} | more)
 
 
@@ -93,8 +93,9 @@ def curves(
     names = list(dict.fromkeys(panel for panel, _ in found))
     columns = columns or len(names)
     lines = -(-len(names) // columns)
+    inches = _WIDE_INCH if columns == 1 < lines else _LINE_INCH
     shared = {f"share{axis}": axis in share for axis in "xy"}
-    figure, axes = panels.panels(lines, columns, height or 0.9 + _LINE_INCH * lines, **shared)
+    figure, axes = panels.panels(lines, columns, height or 0.9 + inches * lines, **shared)
     look = {}
     for panel in names:
         # Panels that have legends of their own begin with the first colour.
@@ -108,6 +109,7 @@ def curves(
         for nth, one in enumerate(each):
             _draw(axis, one, label if nth == 0 else None, look[panel, _like(label, of)])
         if not each:
+            axis.set_axis_off()
             axis.text(0.5, 0.5, absent, transform=axis.transAxes, ha="center", color=PRINTED)
     for place, (axis, panel) in enumerate(zip(axes, names, strict=False)):
         axis.set_title(panel, loc="left")
