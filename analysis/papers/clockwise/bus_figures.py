@@ -126,15 +126,15 @@ def _several(number: int, what: str) -> str:
 def broker() -> Figure:
     """Section 5.2.4: who has the memory."""
     figure, axes = plots.panels(1, 2, 2.9, sharey=True)
-    for axis, obeys in zip(axes, (True, False), strict=True):
+    titles = {"(a) caches return what they are asked for": True, "(b) it is taken from them": False}
+    for axis, (title, obeys) in zip(axes, titles.items(), strict=True):
         found = memory.shared(obeys=obeys)
         at_s = np.array(found.at_ms) / 1e3
-        names = list(found.held)
-        colours = [plots.colour(at) for at in range(len(names))]
-        axis.stackplot(at_s, *found.held.values(), labels=names, colors=colours, alpha=0.75, linewidth=0)
+        own = {"labels": list(found.held), "colors": plots.PALETTE, "alpha": 0.75, "linewidth": 0}
+        axis.stackplot(at_s, *found.held.values(), **own)
         axis.set(xlim=(0, at_s[-1]), ylim=(0, memory.BUFFERS), xlabel="Time (s)")
+        axis.set_title(title, loc="left")
     axes[0].set_ylabel("Buffers")
-    plots.letters(axes, ["caches return what they are asked for", "it is taken from them"])
     plots.legend(figure, axes[0])
     plots.note(
         figure, "Streams come at 1.0 and 2.5 s. White: free; the last 64 buffers are kept for streams."

@@ -10,7 +10,7 @@ from papers.clockwise.sets import FACTORS, Crosstalk
 from papers.clockwise.timelines import BEST_EFFORT
 from weir import plots
 
-LATE = plots.colour(3)
+LATE = plots.PALETTE[3]
 
 
 @plots.style()
@@ -19,10 +19,10 @@ def timelines(panels: dict[str, pl.DataFrame]) -> Figure:
     rows = sum(table["stream"].n_unique() for table in panels.values())
     ratios = [table["stream"].n_unique() + 1.5 for table in panels.values()]
     figure, axes = plots.panels(len(panels), 1, 0.32 * rows + 0.75 * len(panels), height_ratios=ratios)
-    for axis, table in zip(axes, panels.values(), strict=True):
+    for axis, letter, (title, table) in zip(axes, "abcdef", panels.items(), strict=False):
         _timeline(axis, table)
+        axis.set_title(f"({letter}) {title}", loc="left")
     axes[-1].set_xlabel("Time (ms)")
-    plots.letters(axes, list(panels))
     words = "Bars: service; orange: late, or late because of it. Up arrows: asked for; lines down: due."
     plots.note(figure, words)
     return figure
@@ -38,7 +38,7 @@ def _timeline(axis: Axes, table: pl.DataFrame) -> None:
         if row["due_ms"] is not None and row["due_ms"] < end:
             axis.plot([row["due_ms"]] * 2, [y - 0.42, y + 0.42], color="#222222", linewidth=1.2)
         if row["done_ms"] is not None:
-            colour = LATE if (row["late_ms"] or 0) > 0 else plots.colour(0)
+            colour = LATE if (row["late_ms"] or 0) > 0 else plots.PALETTE[0]
             width = row["done_ms"] - row["begun_ms"]
             axis.barh(
                 y, width, left=row["begun_ms"], height=0.5, color=colour, edgecolor="white", linewidth=0.6

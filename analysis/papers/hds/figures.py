@@ -11,7 +11,7 @@ from papers.hds import fluid
 from papers.hds.results import RATE, SECOND, STREAM, asked_mb_s, control, rates
 from weir import plots
 from weir.plots import Curve
-from weir.statistics import mean_interval
+from weir.statistics import mean_interval, means_by
 
 RECEIVED, ASKED, TIME = "Received (MB/s)", "Asked by each (MB/s)", "Time (s)"
 BANDS = "Lines: means over repetitions in windows of two seconds; shades: the least and the most."
@@ -61,29 +61,21 @@ def overload(table: pl.DataFrame) -> Figure:
         pl.col("variant").map_elements(asked_mb_s, return_dtype=pl.Float64).alias("asked"),
     )
     got = rates(table, "control", "asked")
-    spread = (
-        table.group_by("control", "asked", STREAM)
-        .agg(pl.col(RATE).quantile(0.05).alias("low"), pl.col(RATE).quantile(0.95).alias("high"))
-        .sort("asked")
-    )
-    names = ["Linux alone", "HDS, equal weights", "HDS, 70 % and 30 %"]
-    streams = sorted(got[STREAM].unique())
-    words = {RATE: RECEIVED, "asked": ASKED} | {name: name for name in names}
-    figure = plots.intervals(
-        got.filter(pl.col("control").is_in(names)), RATE, x="asked", hue=STREAM, col="control",
-        order={"control": names, STREAM: streams}, words=words | {name: name_of(name) for name in streams},
-        runs=False,
-        note="Shades: 5 to 95 % of all seconds. Dotted: all that is asked; dashed: the paper.",
+    quantiles = [pl.col(RATE).quantile(0.05).alias("low"), pl.col(RATE).quantile(0.95).alias("high")]
+    lines = {}
+    for name in ("Linux alone", "HDS, equal weights", "HDS, 70 % and 30 %"):
+        for stream in sorted(got[STREAM].unique()):
+            is_of = (pl.col("control") == name) & (pl.col(STREAM) == stream)
+            spread = table.filter(is_of).group_by("asked").agg(quantiles).sort("asked")
+            x, found = means_by(got.filter(is_of), "asked", RATE)
+            lines[name, name_of(stream)] = Curve(x, found, spread["low"], spread["high"], like=stream)
+        dotted = {"color": plots.PRINTED, "linestyle": ":", "marker": "", "linewidth": 0.8}
+        lines[name, ""] = Curve([0, max(x)], [0, max(x)], more=dotted)
+    return plots.curves(
+        lines, ASKED, RECEIVED, share="y", level={"HDS, 70 % and 30 %": (12.7, 5.7)}, ylim=(0, 22),
+        note="Means over repetitions with 95 % t intervals. Shades: 5 to 95 % of all seconds. Dotted: all "
+        "that is asked, and the paper.",
     )  # fmt: skip
-    most = float(got["asked"].max())
-    for axis, name in zip(figure.axes, names, strict=True):
-        for stream in streams:
-            band = spread.filter((pl.col("control") == name) & (pl.col(STREAM) == stream))
-            plots.band(axis, band["asked"], band["low"], band["high"], stream)
-        axis.plot([0, most], [0, most], color=plots.PRINTED, linestyle=":", linewidth=0.8)
-        axis.set_ylim(0, 22)
-    plots.reference(figure.axes[2], 12.7, 5.7, line="--")
-    return figure
 
 
 def isolation(table: pl.DataFrame) -> Figure:

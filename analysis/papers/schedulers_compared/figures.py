@@ -89,13 +89,13 @@ def _pair(
     axis.plot(places, [y - SHIFT, y + SHIFT], color=LINE, linewidth=0.8, zorder=1)
     for at, (one, place) in enumerate(zip(found, places, strict=True)):
         level = y + (-SHIFT, SHIFT)[at]
-        if one is not None:
-            look = {"color": plots.colour(at), "linewidth": 2.2, "alpha": 0.5, "zorder": 2}
-            plots.interval_bar(axis, level, one, across=True, **look)
-        face = plots.colour(0) if at == 0 else "white"
+        if one is not None and one.low is not None:
+            look = {"color": plots.PALETTE[at], "linewidth": 2.2, "alpha": 0.5, "zorder": 2}
+            axis.plot([one.low, one.high], [level] * 2, **look)
+        face = plots.PALETTE[0] if at == 0 else "white"
         marker = ">" if one is None else "os"[at]
         axis.plot(
-            [place], [level], marker=marker, color=plots.colour(at), markerfacecolor=face, markersize=3.6,
+            [place], [level], marker=marker, color=plots.PALETTE[at], markerfacecolor=face, markersize=3.6,
             markeredgewidth=0.9, linestyle="none", zorder=3, clip_on=False,
         )  # fmt: skip
 

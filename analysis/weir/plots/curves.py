@@ -125,7 +125,8 @@ def curves(
             series.reference(axis, *own, across=across)
         axis.margins(x=0.02)
         axis.set(**{name: ends for name, ends in (("xlim", xlim), ("ylim", ylim)) if ends})
-    panels.hide(axes[len(names) :])
+    for axis in axes[len(names) :]:
+        axis.set_visible(False)
     for axis, place in zip(axes, legends, strict=False):
         axis.legend(loc=place)
     if not legends:
@@ -152,10 +153,13 @@ def _draw(axis: Axes, curve: Curve, label: str | None, look: Look) -> None:
         "linestyle": look.linestyle,
         "marker": look.marker if len(curve.x) <= MARKED_POINTS else "",
         "linewidth": 1.2,
+        "markersize": 3.5,
     } | curve.more
-    if isinstance(curve.y[0], Interval):
-        series.estimates(axis, curve.x, curve.y, label, 0, **own)
-        return
     if curve.low is not None:
-        axis.fill_between(curve.x, curve.low, curve.high, color=own["color"], alpha=0.2, linewidth=0)
-    series.line(axis, curve.x, curve.y, label, 0, **own)
+        step = "post" if "drawstyle" in own else None
+        shade = {"color": own["color"], "alpha": 0.2, "linewidth": 0, "step": step}
+        axis.fill_between(curve.x, curve.low, curve.high, **shade)
+    if isinstance(curve.y[0], Interval):
+        series.estimates(axis, curve.x, curve.y, label, **own)
+    else:
+        axis.plot(curve.x, curve.y, label=label, **own)

@@ -139,7 +139,7 @@ def _draw(axis: Axes, table: pl.DataFrame, at: Facets, *, across: bool, joined: 
         }
         if found:
             line = {"linestyle": look.linestyle if joined else "none", "linewidth": 0.9, "markersize": 4.5}
-            series.estimates(axis, list(found), list(found.values()), "", 0, across=across, **own, **line)
+            series.estimates(axis, list(found), list(found.values()), across=across, **own, **line)
         for name, more in _MARKS.items():
             for place, values in zip(places, rows[name] if name in rows.columns else (), strict=False):
                 marks = values if isinstance(values, pl.Series) else [values]
