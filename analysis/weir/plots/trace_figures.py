@@ -32,9 +32,9 @@ def load(document: dict[str, Any]) -> Drawn | None:
     scale, unit = _time_unit(begin_s[-1])
     lines = {}
     for panel, counts in (("requests", requests), ("data", data / 2**20)):
-        rate = counts[:-1] / window_s
+        rate = np.append(counts[:-1], counts[-2]) / window_s
         steps = {"drawstyle": "steps-post", "marker": "", "linewidth": 0.6}
-        lines[panel, ""] = Curve(begin_s[:-1] / scale, rate, np.zeros(len(rate)), rate, more=steps)
+        lines[panel, ""] = Curve(begin_s / scale, rate, np.zeros(len(rate)), rate, more=steps)
     x, y = f"time since the first request ({unit})", ("requests / s", "MiB / s")
     figure = curves(lines, x, y, columns=1, share="x")
     return "Load over time", f"Means over windows of {_plain_time(window_s)}.", figure
@@ -132,7 +132,7 @@ def _cdf(found: dict[str, Any], scale: float) -> Curve:
     # All the rest is between the last but one and the largest.
     lowest = (max(found["min"], 1) / scale, 0.0)
     points = [lowest] + [p for p in points if 0 < p[1] < 1] + [(max(found["max"], 1) / scale, 1.0)]
-    return Curve(*zip(*points, strict=True), more={"marker": "", "linewidth": 1.3})
+    return Curve(*zip(*points, strict=True), more={"marker": "", "linestyle": "-"})
 
 
 def _logarithmic(figure: Figure) -> Figure:
