@@ -5,6 +5,7 @@ import re
 import warnings
 
 import matplotlib.pyplot as plt
+import numpy as np
 import polars as pl
 import pytest
 from matplotlib.colors import to_hex
@@ -116,6 +117,28 @@ def test_points_that_were_not_measured_are_named():
     assert text_of(figure).count("not measured") == 1
     with pytest.raises(ValueError, match="no estimate"):
         plots.points(estimates(absent).filter(pl.col("estimate").is_null()), x="level", col="panel")
+
+
+def test_curves_are_the_numbers_that_they_are_given():
+    found = {
+        ("one", "ext4"): plots.Curve([1, 2, 4], [3.0, 5.0, 8.0], [2, 4, 7], [4, 6, 9]),
+        ("one", "mine"): plots.Curve(
+            [1, 2], [Interval(2.0, 1.0, 3.0, 3, "t"), Interval(math.inf, None, None, 3, "")]
+        ),
+        ("two", "shares"): plots.Curve.shares(np.array([3.0, 1.0, 2.0, 2.0])),
+        ("three", "none"): [],
+    }
+    figure = plots.curves(found, "x", "y", level={"one": [6]}, absent="not at hand")
+    lines = {line.get_label(): line for axis in figure.axes for line in axis.lines}
+    assert (
+        lines["ext4"].get_ydata().tolist() == [3, 5, 8] and lines["ext4"].get_color() == look_of("ext4").color
+    )
+    assert dict(zip(*lines["shares"].get_data(), strict=True)) == {1: 0.25, 2: 0.75, 3: 1}
+    assert [
+        line.get_ydata()[0] for axis in figure.axes for line in axis.lines if line.get_linestyle() == ":"
+    ] == [6]
+    text = text_of(figure)
+    assert "unbounded" in text and "not at hand" in text and "mine" in text
 
 
 def test_the_band_of_a_tail_is_that_of_its_runs():

@@ -11,73 +11,73 @@ from papers.clockwise.disk_claims import KNEE, bandwidth_mb_s, write_behind_mb_s
 from papers.clockwise.disk_times import Drive
 from papers.clockwise.experiments import CDF_SIZES_KB, SIZES_KB, WIDE, Bench, sectors_of
 from weir import plots
+from weir.plots import Curve
 
 ZONES = range(len(source.ZONES))
 SHARE = "Share of requests"
 SERVICE = "Service time (ms)"
 
 
-@plots.style()
 def seeks(drive: Drive) -> Figure:
     """Fig. 4.5."""
     distance = np.arange(1, 5812)
-    ours = np.array([drive.seek_ms(int(d)) for d in distance])
     formula = np.where(distance < KNEE, 9.5 - 1.5e-6 * (distance - 2000.0) ** 2, 6.1 + 0.002 * distance)
-    figure, (axis,) = plots.panels(1, 1, 2.8)
-    plots.line(axis, distance, ours, "model: mean", 0, marker="")
-    plots.line(axis, distance, formula, "the thesis's formulas, coefficients corrected", 1, marker="")
-    axis.plot([1], [1.9], "k^", markersize=5, label="measured: 1.9 ms for one cylinder, 17.8 ms at most")
-    axis.plot([5811], [17.8], "k^", markersize=5)
-    plots.reference(axis, KNEE, across=False)
-    axis.set_xlim(-60, 5900)
-    axis.set_ylim(0, 20)
-    axis.set_xlabel("Distance (cylinders)")
-    axis.set_ylabel("Seek (ms)")
-    axis.legend(loc="lower right")
-    plots.note(figure, "Dotted: 1,500 cylinders. The model does not vary for one distance.")
-    return figure
+    measured = {"color": "#222222", "linestyle": "none", "marker": "^", "markersize": 5}
+    found = {
+        "model: mean": Curve(distance, [drive.seek_ms(int(d)) for d in distance]),
+        "the thesis's formulas, coefficients corrected": Curve(distance, formula),
+        "measured: 1.9 ms for one cylinder, 17.8 ms at most": Curve([1, 5811], [1.9, 17.8], more=measured),
+    }
+    return plots.curves(
+        {("", name): one for name, one in found.items()}, "Distance (cylinders)", "Seek (ms)",
+        at=[KNEE], ylim=(0, 20), legends=["lower right"],
+        note="Dotted: 1,500 cylinders. The model does not vary for one distance.",
+    )  # fmt: skip
 
 
 @plots.style()
 def bandwidths(bench: Bench) -> Figure:
     """Figs. 4.6, 4.7 and 4.10: bandwidth by block and zone."""
-    figure, axes = plots.panels(1, 3, 3.0, sharey=True, sharex=True)
+    found = {}
     for zone in ZONES:
-        look = {"color": _shade(zone / 11), "linewidth": 1.0, "markersize": 2}
-        behind = [write_behind_mb_s(bench, zone, kb) for kb in SIZES_KB]
-        axes[0].plot(SIZES_KB, behind, marker="o", **look)
-        for axis, write in ((axes[1], False), (axes[2], True)):
-            rates = [kb / 1024 / bench.raw(zone, sectors_of(kb), write=write).mean() * 1e3 for kb in SIZES_KB]
-            axis.plot(SIZES_KB, rates, marker="o", **look)
-    for axis in axes:
-        plots.powers_of_two(axis, SIZES_KB[::2])
-        plots.reference(axis, 9.5)
-        axis.set_xlabel("Block (KB)")
-        axis.set_ylim(0, 10.8)
-    axes[0].set_ylabel("Bandwidth (MB/s)")
-    plots.letters(axes, ["write, drive's cache on", "read, cache off", "write, cache off"])
-    _zones(figure, axes)
-    plots.note(figure, "Means of up to 400 requests that begin a track. Dotted: Fast SCSI-2, 9.5 MB/s.")
+        look = {
+            "color": _shade(zone / 11),
+            "linewidth": 1.0,
+            "markersize": 2,
+            "marker": "o",
+            "linestyle": "-",
+        }
+        rates = {"(a) write, drive's cache on": [write_behind_mb_s(bench, zone, kb) for kb in SIZES_KB]} | {
+            title: [kb / 1024 / bench.raw(zone, sectors_of(kb), write=write).mean() * 1e3 for kb in SIZES_KB]
+            for title, write in (("(b) read, cache off", False), ("(c) write, cache off", True))
+        }
+        found |= {(title, f"_{zone}"): Curve(SIZES_KB, own, more=look) for title, own in rates.items()}
+    figure = plots.curves(
+        found, "Block (KB)", "Bandwidth (MB/s)", share="xy", level=[9.5],
+        note="Means of up to 400 requests that begin a track. Dotted: Fast SCSI-2, 9.5 MB/s.",
+    )  # fmt: skip
+    plots.powers_of_two(figure.axes[0], SIZES_KB[::2])
+    _zones(figure, figure.axes)
     return figure
 
 
-@plots.style()
 def zig_zag(bench: Bench) -> Figure:
     """Fig. 4.10 near whole tracks, and what passes the heads."""
     track = bench.drive.track(0)
     sectors = np.unique(np.concatenate([np.arange(1, 13) * track + more for more in (0, 10, 60, 120)]))
-    figure, (axis,) = plots.panels(1, 1, 2.6)
-    for at, (name, write) in enumerate((("read", False), ("write", True))):
-        rates = [n / 2048 / bench.raw(0, int(n), write=write).mean() * 1e3 for n in sectors]
-        plots.line(axis, sectors / track, rates, name, at)
-    plots.reference(axis, bandwidth_mb_s(bench.drive, track))
-    axis.set_xticks(range(1, 14))
-    axis.set_xlabel("Request (tracks of zone 0)")
-    axis.set_ylabel("Bandwidth (MB/s)")
-    axis.set_ylim(0, 11)
-    axis.legend(loc="lower right")
-    plots.note(figure, "Whole tracks and 10, 60 and 120 sectors more. Dotted: what passes the heads.")
-    return figure
+    found = {
+        ("", name): Curve(
+            sectors / track,
+            [n / 2048 / bench.raw(0, int(n), write=write).mean() * 1e3 for n in sectors],
+            more={"marker": "."},
+        )
+        for name, write in (("read", False), ("write", True))
+    }
+    return plots.curves(
+        found, "Request (tracks of zone 0)", "Bandwidth (MB/s)", level=[bandwidth_mb_s(bench.drive, track)],
+        legends=["lower right"],
+        note="Whole tracks and 10, 60 and 120 sectors more. Dotted: what passes the heads.",
+    )  # fmt: skip
 
 
 def _shade(part: float) -> tuple[float, float, float, float]:
@@ -97,77 +97,56 @@ def _zones(figure: Figure, axes: list[Axes]) -> None:
     bar.outline.set_visible(False)
 
 
-@plots.style()
 def reads(bench: Bench, zone: int) -> Figure:
     """Figs. 7.3 and 7.4: distributions of service times, raw and of a partition."""
-    figure, axes = plots.panels(2, 3, 3.9, sharey=True)
-    for axis, kb in zip(axes, CDF_SIZES_KB, strict=True):
-        plots.distribution(axis, bench.raw(zone, sectors_of(kb)), "raw", 0)
-        plots.distribution(axis, bench.partition(zone, kb), "Clockwise", 1)
-    plots.letters(axes, [f"{kb} KB" if kb < 1024 else "1 MB" for kb in CDF_SIZES_KB])
-    plots.axis_titles(axes, SERVICE, SHARE)
-    plots.legend(figure, axes[0])
-    plots.note(figure, f"Zone {zone}. No bad blocks: the thesis's long tails are not modelled.")
-    return figure
+    found = {}
+    for kb in CDF_SIZES_KB:
+        panel = f"{kb} KB" if kb < 1024 else "1 MB"
+        found[panel, "raw"] = Curve.shares(bench.raw(zone, sectors_of(kb)))
+        found[panel, "Clockwise"] = Curve.shares(bench.partition(zone, kb))
+    note = f"Zone {zone}. No bad blocks: the thesis's long tails are not modelled."
+    return plots.curves(found, SERVICE, SHARE, columns=3, share="y", note=note)
 
 
-@plots.style()
 def track_cache(bench: Bench) -> Figure:
     """Figs. 7.5 and 7.6."""
     sizes = (1, 2, *SIZES_KB)
+    left, right = "(a) mean by block", "(b) 512 KB"
     means = {
         "raw": [bench.raw(0, sectors_of(kb)).mean() for kb in sizes],
         "uncached": [bench.partition(0, kb).mean() for kb in sizes],
         "Clockwise cache": [bench.cached(0, kb)[0].mean() for kb in sizes],
     }
-    figure, axes = plots.panels(1, 2, 3.0)
-    for at, (name, values) in enumerate(means.items()):
-        plots.line(axes[0], sizes, values, name, at)
-    plots.powers_of_two(axes[0], sizes[::2])
-    axes[0].set_yscale("log")
-    axes[0].yaxis.set_major_formatter(plots.plain)
-    axes[0].set_xlabel("Block (KB)")
-    axes[0].set_ylabel("Mean service time (ms)")
-    axes[0].legend(loc="upper left")
     shown = {
         "raw": bench.raw(0, sectors_of(512)),
         "uncached": bench.partition(0, 512),
         "1-track read-ahead": bench.cached(0, 512)[0],
         "next track (6 tracks)": bench.raw(0, 6 * bench.drive.track(0)),
     }
-    for at, (name, values) in enumerate(shown.items()):
-        plots.distribution(axes[1], values, name, at)
-    axes[1].set_xlabel(SERVICE)
-    axes[1].set_ylabel(SHARE)
-    axes[1].legend(loc="upper left")
-    axes[1].set_xlim(right=axes[1].get_xlim()[1] + 1)
-    plots.letters(axes, ["mean by block", "512 KB"])
-    plots.note(figure, "Zone 0. Blocks of a partition one behind the other, the platter at a random angle.")
+    figure = plots.curves(
+        {(left, name): Curve(sizes, values) for name, values in means.items()}
+        | {(right, name): Curve.shares(values) for name, values in shown.items()},
+        ("Block (KB)", SERVICE), ("Mean service time (ms)", SHARE), ylim=None,
+        note="Zone 0. Blocks of a partition one behind the other, the platter at a random angle.",
+    )  # fmt: skip
+    plots.powers_of_two(figure.axes[0], sizes[::2])
+    plots.log_y(figure.axes[:1])
     return figure
 
 
-@plots.style()
 def writes(bench: Bench) -> Figure:
     """Figs. 7.7 and 7.8."""
     track = bench.drive.track(0)
-    figure, axes = plots.panels(1, 3, 2.9, sharey=True)
-    for at, (name, n) in enumerate(
-        (("10 tracks", 10 * track), ("10 and a sector", 10 * track + 1), ("11 tracks", 11 * track))
-    ):
-        plots.distribution(axes[0], bench.raw(0, n, write=True), name, at)
-    plots.reference(axes[0], 11, 12 * source.REVOLUTION_MS, across=False)
-    axes[0].legend(loc="upper left", fontsize=7, frameon=True, framealpha=1, edgecolor="none")
-    for axis, zone in ((axes[1], 0), (axes[2], 11)):
-        for at, (name, changes) in enumerate((("Fast SCSI-2", {}), ("Ultra-Wide", WIDE))):
-            plots.distribution(axis, bench.raw(zone, 2048, write=True, **changes), f"raw, {name}", 2 * at)
+    tracks, outer, inner = "(a) whole tracks, zone 0", "(b) 1 MB, zone 0", "(c) 1 MB, zone 11"
+    lengths = {"10 tracks": 10 * track, "10 and a sector": 10 * track + 1, "11 tracks": 11 * track}
+    found = {(tracks, name): Curve.shares(bench.raw(0, n, write=True)) for name, n in lengths.items()}
+    for panel, zone in ((outer, 0), (inner, 11)):
+        for name, changes in (("Fast SCSI-2", {}), ("Ultra-Wide", WIDE)):
             own = bench.partition(zone, 1024, write=True, **changes)
-            plots.distribution(axis, own, f"Clockwise, {name}", 2 * at + 1)
-    plots.reference(axes[1], 111, 120, across=False)
-    for axis in axes:
-        axis.set_xlabel(SERVICE)
-    axes[0].set_ylabel(SHARE)
-    plots.letters(axes, ["whole tracks, zone 0", "1 MB, zone 0", "1 MB, zone 11"])
-    plots.legend(figure, axes[1])
-    words = "Dotted: (a) 11 and 12 revolutions, (b) where most of the thesis's raw writes by Fast SCSI-2 are."
-    plots.note(figure, words)
-    return figure
+            found[panel, f"raw, {name}"] = Curve.shares(bench.raw(zone, 2048, write=True, **changes))
+            found[panel, f"Clockwise, {name}"] = Curve.shares(own)
+    return plots.curves(
+        found, SERVICE, SHARE, share="y", at={tracks: (11, 12 * source.REVOLUTION_MS), outer: (111, 120)},
+        note="Dotted: (a) 11 and 12 revolutions, (b) where most of the thesis's raw writes by Fast SCSI-2 "
+        "are.",
+    )  # fmt: skip

@@ -1,13 +1,11 @@
 """Figures: the simulations of layouts: Figs. 6.5 to 6.11, 7.1 and 7.2."""
 
-import math
-
-import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
 from papers.clockwise.results import SCHEDULERS, disk, of, shown_disks
 from weir import plots
+from weir.plots import Curve
 
 LOAD = "Real-time load (MB/s)"
 LATENCY = "Mean best-effort latency (ms)"
@@ -83,33 +81,23 @@ def _disk_0(parts: dict[tuple[str, str], pl.DataFrame], note: str) -> Figure:
     )  # fmt: skip
 
 
-@plots.style()
 def ratios(parts: dict[str, pl.DataFrame]) -> Figure:
     """LST by deltaL over the load, all CELLO disks together, by layout."""
-    figure, (axis,) = plots.panels(1, 1, 2.9)
-    for look, (name, rows) in enumerate(parts.items()):
-        disks = shown_disks(rows)
-        found = _ratio_by_load(rows, disks)
-        x = sorted(found)
-        values = [np.mean(found[load]) for load in x]
-        low, high = [min(found[load]) for load in x], [max(found[load]) for load in x]
-        plots.band(axis, x, low, high, look)
-        plots.line(axis, x, values, name, look)
-    plots.reference(axis, 1, line="-")
-    plots.log_y([axis])
-    axis.set_xlabel(LOAD)
-    axis.set_ylabel("Latency, LST by deltaL")
-    plots.legend_above(axis)
-    plots.note(figure, "Geometric means over CELLO disks. Above 1 deltaL is better. " + SHADES)
+    found = {name: _ratio_by_load(rows, shown_disks(rows)) for name, rows in parts.items()}
+    lines = {("", name): Curve(of["mb_s"], of["ratio"], of["low"], of["high"]) for name, of in found.items()}
+    figure = plots.curves(
+        lines, LOAD, "Latency, LST by deltaL", ylim=None, level=[1],
+        note="Geometric means over CELLO disks. Above 1 deltaL is better. " + SHADES,
+    )  # fmt: skip
+    plots.log_y(figure.axes)
     return figure
 
 
-def _ratio_by_load(rows: pl.DataFrame, disks: list[int]) -> dict[float, list[float]]:
-    keys = ["mb_s", "repetition"]
-    both = of(rows, "LST").join(of(rows, "deltaL"), on=keys, suffix="_of_delta")
-    found: dict[float, list[float]] = {}
-    for row in both.sort(keys).iter_rows(named=True):
-        logs = [math.log(row[disk(at)] / row[f"{disk(at)}_of_delta"]) for at in disks]
-        if all(map(math.isfinite, logs)):
-            found.setdefault(row["mb_s"], []).append(math.exp(sum(logs) / len(logs)))
-    return found
+def _ratio_by_load(rows: pl.DataFrame, disks: list[int]) -> pl.DataFrame:
+    """By load: the mean over repetitions of `ratio`, its least (`low`) and most (`high`)."""
+    both = of(rows, "LST").join(of(rows, "deltaL"), on=["mb_s", "repetition"], suffix="_of_delta")
+    logs = [(pl.col(disk(at)) / pl.col(f"{disk(at)}_of_delta")).log() for at in disks]
+    ratio = both.select("mb_s", pl.mean_horizontal(logs).exp().alias("ratio"))
+    ratio = ratio.filter(pl.col("ratio").is_finite() & (pl.col("ratio") > 0))
+    low, high = pl.col("ratio").min().alias("low"), pl.col("ratio").max().alias("high")
+    return ratio.group_by("mb_s").agg(pl.col("ratio").mean(), low, high).sort("mb_s")

@@ -9,36 +9,31 @@ from papers.clockwise.results import disk, shown_disks
 from weir import plots
 
 
-@plots.style()
 def contracts(found: Contracts) -> Figure:
     """Figs. 6.12 and 6.13: disk 5 in the busiest period, of the first repetition."""
     plain = found.minutes["qos-0"][0]
     period = plain.period()
     minutes = plain.from_min + np.arange(period.start, period.stop)
-    figure, axes = plots.panels(3, 1, 5.2, sharex=True)
-    axes[0].step(minutes, plain.requests[period] / 60, where="post", color=plots.colour(0), linewidth=1.1)
-    every = plain.all_requests[period] / 60
-    axes[0].step(minutes, every, where="post", color=plots.colour(1), linewidth=1.1, linestyle="--")
-    own = plain.requests[period] / 60
-    for values, colour, words in ((every, plots.colour(1), "all disks"), (own, plots.colour(0), "disk 5")):
-        axes[0].text(minutes[-1] + 1.2, values[-1], words, color=colour, fontsize=7, va="center")
-    axes[0].axhspan(20, 40, color=plots.PRINTED, alpha=0.15, linewidth=0)
-    axes[0].set_ylabel("I/Os per second")
-    axes[0].set_ylim(bottom=0)
-    for axis, column, words in (
-        (axes[1], "mean_ms", "Mean latency (s)"),
-        (axes[2], "max_ms", "Longest (s)"),
-    ):
-        for at, (key, label) in enumerate(SETTINGS.items()):
-            values = getattr(found.minutes[key][0], column)[period] / 1e3
-            plots.line(axis, minutes, values, f"contract of {label}", at, markevery=(at, 3))
-        plots.log_y([axis])
-        axis.set_ylabel(words)
-    axes[2].set_xlabel("Time of day (min)")
-    plots.letters(axes, ["requests (Fig. 6.12)", "mean by minute (Fig. 6.13)", "longest by minute"])
-    plots.legend(figure, axes[1])
-    words = "First repetition. Grey: 20 to 40 I/Os per second, for which the thesis makes its contracts."
-    plots.note(figure, words)
+    first, steps = "(a) requests (Fig. 6.12)", {"drawstyle": "steps-post", "marker": ""}
+    parts = {"(b) mean by minute (Fig. 6.13)": "mean_ms", "(c) longest by minute": "max_ms"}
+    lines = {
+        (first, "disk 5"): plots.Curve(minutes, plain.requests[period] / 60, more=steps),
+        (first, "all disks"): plots.Curve(minutes, plain.all_requests[period] / 60, more=steps),
+    } | {
+        (panel, f"contract of {label}"): plots.Curve(
+            minutes, getattr(found.minutes[key][0], column)[period] / 1e3
+        )
+        for panel, column in parts.items()
+        for key, label in SETTINGS.items()
+    }
+    figure = plots.curves(
+        lines, "Time of day (min)", ("I/Os per second", "Mean latency (s)", "Longest (s)"), columns=1,
+        share="x", ylim=None,
+        note="First repetition. Grey: 20 to 40 I/Os per second, for which the thesis makes its contracts.",
+    )  # fmt: skip
+    figure.axes[0].axhspan(20, 40, color=plots.PRINTED, alpha=0.15, linewidth=0)
+    figure.axes[0].set_ylim(bottom=0)
+    plots.log_y(figure.axes[1:])
     return figure
 
 

@@ -10,7 +10,7 @@ from papers.clockwise.sets import FACTORS, Crosstalk
 from papers.clockwise.timelines import BEST_EFFORT
 from weir import plots
 
-LATE = plots.colour(3)
+LATE = plots.PALETTE[3]
 
 
 @plots.style()
@@ -19,10 +19,10 @@ def timelines(panels: dict[str, pl.DataFrame]) -> Figure:
     rows = sum(table["stream"].n_unique() for table in panels.values())
     ratios = [table["stream"].n_unique() + 1.5 for table in panels.values()]
     figure, axes = plots.panels(len(panels), 1, 0.32 * rows + 0.75 * len(panels), height_ratios=ratios)
-    for axis, table in zip(axes, panels.values(), strict=True):
+    for axis, letter, (title, table) in zip(axes, "abcdef", panels.items(), strict=False):
         _timeline(axis, table)
+        axis.set_title(f"({letter}) {title}", loc="left")
     axes[-1].set_xlabel("Time (ms)")
-    plots.letters(axes, list(panels))
     words = "Bars: service; orange: late, or late because of it. Up arrows: asked for; lines down: due."
     plots.note(figure, words)
     return figure
@@ -38,7 +38,7 @@ def _timeline(axis: Axes, table: pl.DataFrame) -> None:
         if row["due_ms"] is not None and row["due_ms"] < end:
             axis.plot([row["due_ms"]] * 2, [y - 0.42, y + 0.42], color="#222222", linewidth=1.2)
         if row["done_ms"] is not None:
-            colour = LATE if (row["late_ms"] or 0) > 0 else plots.colour(0)
+            colour = LATE if (row["late_ms"] or 0) > 0 else plots.PALETTE[0]
             width = row["done_ms"] - row["begun_ms"]
             axis.barh(
                 y, width, left=row["begun_ms"], height=0.5, color=colour, edgecolor="white", linewidth=0.6
@@ -49,43 +49,34 @@ def _timeline(axis: Axes, table: pl.DataFrame) -> None:
     axis.grid(visible=False)
 
 
-@plots.style()
 def delta_l(found: dict[str, Curve]) -> Figure:
     """Fig. 6.4."""
-    figure, (axis,) = plots.panels(1, 1, 3.4)
-    shown = [name for name in found if name != "random"] + ["random"]
-    for at, name in enumerate(shown):
-        for kind in found[name].kinds:
-            points = found[name].of(kind)
-            is_first = kind == found[name].kinds[0]
-            label = name if kind == "all disks" else f"{name}: {kind}"
-            own = {} if is_first else {"marker": "", "linestyle": plots.line_style(3)}
-            x, y = [x for x, _ in points], [v.delta_l_ms / 1e3 for _, v in points]
-            plots.line(axis, x, y, label, at, **({"linestyle": "-", "linewidth": 1.1} | own))
-    axis.plot([16.48], [0.925], marker="o", markersize=9, fillstyle="none", color="#222222")
-    plots.reference(axis, 15.5, 18, across=False)
-    axis.set_xlim(0, 19)
-    axis.set_ylim(0, 3.2)
-    axis.set_xlabel("Real-time load (MB/s)")
-    axis.set_ylabel("deltaL (s)")
-    plots.legend(figure, axis, 2)
-    words = "Ring: the thesis's 925 ms. Dotted: where it says that curves end. `random` is not in its figure."
-    plots.note(figure, words)
-    return figure
+    lines = {}
+    for name in [*(name for name in found if name != "random"), "random"]:
+        for nth, kind in enumerate(found[name].kinds):
+            own = {"marker": "", "linestyle": ":"} if nth else {"linestyle": "-"}
+            first = name if found[name].kinds[0] == "all disks" else f"{name}: {found[name].kinds[0]}"
+            x, y = zip(*((x, v.delta_l_ms / 1e3) for x, v in found[name].of(kind)), strict=True)
+            lines["", f"{name}: {kind}" if nth else first] = plots.Curve(x, y, like=first, more=own)
+    ring = {"marker": "o", "markersize": 9, "fillstyle": "none", "color": "#222222", "linestyle": "none"}
+    lines["", "the thesis's 925 ms"] = plots.Curve([16.48], [0.925], more=ring)
+    return plots.curves(
+        lines, "Real-time load (MB/s)", "deltaL (s)", at=(15.5, 18), xlim=(0, 19), ylim=(0, 3.2), height=3.4,
+        note="Dotted: where the thesis says that curves end. `random` is not in its figure.",
+    )  # fmt: skip
 
 
-@plots.style()
 def crosstalk(found: Crosstalk) -> Figure:
     """Section 7.3."""
-    figure, (axis,) = plots.panels(1, 1, 2.5)
-    for at, name in enumerate(("EDF", "LST", "deltaL")):
-        means = [np.mean(found.missed[name, factor]) for factor in FACTORS]
-        plots.line(axis, FACTORS, means, name, at)
-    axis.set_yscale("symlog", linthresh=1)
-    axis.yaxis.set_major_formatter(plots.plain)
-    axis.set_ylim(-0.1, None)
-    axis.set_xlabel("Requests of the generator, times its contract")
-    axis.set_ylabel("Deadlines of others missed")
-    axis.legend(loc="upper left")
-    plots.note(figure, "Means of ten runs of 20 s, about 1,000 requests of behaving streams each.")
+    means = {
+        ("", name): plots.Curve(FACTORS, [np.mean(found.missed[name, factor]) for factor in FACTORS])
+        for name in ("EDF", "LST", "deltaL")
+    }
+    figure = plots.curves(
+        means, "Requests of the generator, times its contract", "Deadlines of others missed",
+        note="Means of ten runs of 20 s, about 1,000 requests of behaving streams each.",
+    )  # fmt: skip
+    figure.axes[0].set_yscale("symlog", linthresh=1)
+    figure.axes[0].set_ylim(bottom=-0.1)
+    figure.axes[0].yaxis.set_major_formatter(plots.plain)
     return figure

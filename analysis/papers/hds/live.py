@@ -107,21 +107,14 @@ def _ours(claim: Claim) -> str:
     return f"{number(claim.ours)} [{number(claim.interval[0])}, {number(claim.interval[1])}]"
 
 
-@plots.style()
 def figure(study: Study) -> Figure:
     """Fig. 5 live, beside virtual time."""
     table = windows(study)
-    drawn, axes = plots.panels(1, 2, 2.9)
-    for axis, (words, testbed) in zip(axes, _WORDS.items(), strict=True):
-        figures.series(axis, table.filter(pl.col(TESTBED) == testbed), window_s=1)
-        for begin in (TIMES.phase_s, 2 * TIMES.phase_s):
-            plots.reference(axis, begin, across=False, line="--")
-        axis.set_title(words, loc="left")
-    axes[0].set_ylabel(figures.RECEIVED)
-    plots.legend(drawn, axes[0], 5)
-    plots.note(
-        drawn,
-        "Lines: means over repetitions in windows of a second; shades: the least and the most.\n"
-        "Dashed: a stream begins.",
-    )
-    return drawn
+    lines = {}
+    for words, testbed in _WORDS.items():
+        lines |= figures.series(table.filter(pl.col(TESTBED) == testbed), words, window_s=1)
+    return plots.curves(
+        lines, figures.TIME, figures.RECEIVED, at=(TIMES.phase_s, 2 * TIMES.phase_s),
+        note="Lines: means over repetitions in windows of a second; shades: the least and the most. "
+        "Dotted: a stream begins.",
+    )  # fmt: skip

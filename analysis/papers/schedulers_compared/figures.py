@@ -53,10 +53,6 @@ def compared(rows: pl.DataFrame) -> Figure:
         _pair(axes[1], y, [w if w.estimate <= LONGEST_MS else None for w in waits], LONGEST_MS)
         _pair(axes[2], y, [at_load(rows, name, light, asked, "bulk_mb_s") for asked in (LIGHT, HEAVY)])
     admits = set(rows.filter(pl.col("promised").is_not_null())["scheduler"])
-    axes[0].set_yticks(
-        range(len(names)), [NAMES[name] + (ADMITS if name in admits else "") for name in names]
-    )
-    axes[0].set_ylim(len(names) - 0.4, -0.6)
     axes[1].set_xscale("log")
     axes[1].set_xlim(25, LONGEST_MS)
     axes[1].xaxis.set_major_locator(LogLocator(10, numticks=4))
@@ -65,6 +61,7 @@ def compared(rows: pl.DataFrame) -> Figure:
     for axis in (axes[0], axes[2]):
         axis.set_xlim(left=0)
         axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    plots.name_rows(axes[0], [NAMES[name] + (ADMITS if name in admits else "") for name in names])
     titles = ("Breaks at", "Text, p95", "Bulk")
     for axis, title, unit in zip(axes, titles, ("streams", "s", "MB/s"), strict=True):
         axis.set_title(title, loc="left")
@@ -92,43 +89,34 @@ def _pair(
     axis.plot(places, [y - SHIFT, y + SHIFT], color=LINE, linewidth=0.8, zorder=1)
     for at, (one, place) in enumerate(zip(found, places, strict=True)):
         level = y + (-SHIFT, SHIFT)[at]
-        if one is not None:
-            look = {"color": plots.colour(at), "linewidth": 2.2, "alpha": 0.5, "zorder": 2}
-            plots.interval_bar(axis, level, one, across=True, **look)
-        face = plots.colour(0) if at == 0 else "white"
+        if one is not None and one.low is not None:
+            look = {"color": plots.PALETTE[at], "linewidth": 2.2, "alpha": 0.5, "zorder": 2}
+            axis.plot([one.low, one.high], [level] * 2, **look)
+        face = plots.PALETTE[0] if at == 0 else "white"
         marker = ">" if one is None else "os"[at]
         axis.plot(
-            [place], [level], marker=marker, color=plots.colour(at), markerfacecolor=face, markersize=3.6,
+            [place], [level], marker=marker, color=plots.PALETTE[at], markerfacecolor=face, markersize=3.6,
             markeredgewidth=0.9, linestyle="none", zorder=3, clip_on=False,
         )  # fmt: skip
 
 
-@plots.style()
 def curves(rows: pl.DataFrame) -> Figure:
     """The share of late requests over the streams that ask: a panel per scheduler."""
     light, heavy = sorted(rows[TEXT_PER_S].unique())
-    names = by_capacity(rows, light)
-    lines = -(-len(names) // 4)
     shown = refused_leave(rows)
-    figure, axes = plots.panels(lines, 4, 0.7 + 1.35 * lines, sharex=True, sharey=True)
-    plots.hide(axes[len(names) :])
-    for axis, name in zip(axes, names, strict=False):
-        for at, text_per_s in enumerate((light, heavy)):
+    lines = {}
+    for name in by_capacity(rows, light):
+        for text_per_s, face in ((light, None), (heavy, "white")):
             part = shown.filter((pl.col("scheduler") == name) & (pl.col(TEXT_PER_S) == text_per_s))
             places, found = means_by(part, ASKED, "late_pct")
             low = [max(f.estimate if f.low is None else f.low, 0) for f in found]
             high = [min(f.estimate if f.high is None else f.high, 100) for f in found]
-            plots.band(axis, places, low, high, at, alpha=0.25)
-            look = {"marker": "os"[at], "markersize": 3, "linewidth": 1}
-            look["markerfacecolor"] = plots.colour(at) if at == 0 else "white"
-            plots.line(axis, places, [f.estimate for f in found], f"text {text_per_s}/s", at, **look)
-        plots.reference(axis, LATE_PCT)
-        axis.set_title(NAMES[name], loc="left")
-        axis.set_ylim(-3, 103)
-    plots.axis_titles(axes, "Streams that ask", "Late requests (%)")
-    plots.legend(figure, axes[0], 2, loc="outside upper right")
-    plots.note(
-        figure, f"Means over repetitions; shades: 95 % t intervals. Dotted: {LATE_PCT:g} %. "
-        "Requests of streams that are turned away count as late."
+            means = [f.estimate for f in found]
+            more = {"markersize": 3, "markerfacecolor": face}
+            lines[NAMES[name], f"text {text_per_s}/s"] = plots.Curve(places, means, low, high, more=more)
+    return plots.curves(
+        lines, "Streams that ask", "Late requests (%)", columns=4, share="xy", level=[LATE_PCT],
+        ylim=(-3, 103),
+        note=f"Means over repetitions; shades: 95 % t intervals. Dotted: {LATE_PCT:g} %. "
+        "Requests of streams that are turned away count as late.",
     )  # fmt: skip
-    return figure

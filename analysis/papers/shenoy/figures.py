@@ -11,30 +11,19 @@ from matplotlib.figure import Figure
 from papers.shenoy.load import Distribution, Improvement
 from papers.shenoy.results import FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface
 from weir import plots
+from weir.plots import Curve
 from weir.statistics import geometric_mean_interval, mean_interval, ratio_interval
 
 TEXT_CLIENTS, VIDEO_CLIENTS = "Text clients", "Video clients"
 RESPONSE, VIOLATED = "Mean response of text (ms)", "Video deadlines violated (%)"
 WORDS = {TEXT: TEXT_CLIENTS, VIDEO: VIDEO_CLIENTS}
 BARS = "Points: means over repetitions; bars: 95 % t intervals."
-#: The partitioned server is drawn solid, the integrated one dashed.
-DASHES = {server: plots.line_style(at) for at, server in enumerate(SERVERS)}
 
 
-def _line(
-    axis: Axes,
-    x: np.ndarray,
-    values: np.ndarray,
-    label: str,
-    at: int,
-    line: str = "-",
-    *,
-    geometric: bool = False,
-) -> None:
-    """A line of means with intervals, geometric ones if asked; values by repetition (rows) and place."""
+def _curve(x: np.ndarray, values: np.ndarray, *, geometric: bool = False, **more: object) -> Curve:
+    """Means with intervals, geometric ones if asked; values by repetition (rows) and place."""
     interval = geometric_mean_interval if geometric else mean_interval
-    found = [interval(column) for column in values.T]
-    plots.estimates(axis, x, found, label, at, linestyle=line)
+    return Curve(x, [interval(column) for column in values.T], more=more)
 
 
 def _by_repetition(rows: pl.DataFrame, x: str, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -117,29 +106,17 @@ def text_over_text(text: dict[str, Surface]) -> Figure:
     )
 
 
-@plots.style()
 def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Figure:
     """Fig. 11: service time and queueing delay of text."""
-    figure, axes = plots.panels(1, 2, 2.9)
-    for axis, surfaces, title in zip(
-        axes, (service, queueing), ("(a) service time", "(b) queueing delay"), strict=True
-    ):
-        for at, server in enumerate(SERVERS):
+    lines = {}
+    for panel, surfaces in {"(a) service time": service, "(b) queueing delay": queueing}.items():
+        for server in SERVERS:
             surface = surfaces[server].without_text_zero()
-            for nth, share in enumerate((0, 0.5, 1)):
+            for share in (0,) if server == "partitioned" else (0, 0.5, 1):
                 column = _nearest(surface.video, share * surface.video[-1])
-                if server == "partitioned" and nth:
-                    continue
-                beside = f", {surface.video[column]:g} video clients"
-                name = server if server == "partitioned" else server + beside
-                _line(axis, surface.text, surface.values[:, :, column], name, at + nth, DASHES[server])
-        axis.set_title(title, loc="left")
-        axis.set_xlabel(TEXT_CLIENTS)
-        axis.set_ylabel("Mean over requests of text (ms)")
-        axis.set_ylim(bottom=0)
-    plots.legend(figure, axes[0], 2)
-    plots.note(figure, BARS)
-    return figure
+                beside = f", {surface.video[column]:g} video clients" if server == "integrated" else ""
+                lines[panel, server + beside] = _curve(surface.text, surface.values[:, :, column])
+    return plots.curves(lines, TEXT_CLIENTS, "Mean over requests of text (ms)", note=BARS)
 
 
 def deadlines(video: dict[str, Surface]) -> Figure:
@@ -154,157 +131,133 @@ def deadlines(video: dict[str, Surface]) -> Figure:
     return figure
 
 
-@plots.style()
 def border(
     text: Surface, video: Surface, partitioned: tuple[float, float], alone: tuple[float, float]
 ) -> Figure:
     """Figs. 13 and 14: what the integrated server bears."""
-    figure, axes = plots.panels(1, 3, 3.1)
-    for nth, share in enumerate((0, 0.5, 1)):
+    of_text, of_video, both = "(a) response of text", "(b) video", "(c) both"
+    lines = {}
+    for share in (0, 0.5, 1):
         column = _nearest(text.video, share * partitioned[1])
-        _line(axes[0], text.text, text.values[:, :, column], f"{text.video[column]:g}", nth)
+        lines[of_text, f"{text.video[column]:g} video clients"] = _curve(text.text, text.values[:, :, column])
         row = _nearest(video.text, share * partitioned[0])
-        _line(axes[1], video.video, video.values[:, row], f"{video.text[row]:g}", nth)
-    axes[0].set_ylim(0, 4 * FULL_MS)
-    axes[1].set_ylim(0, 4 * FULL_PCT)
-    plots.reference(axes[0], FULL_MS)
-    plots.reference(axes[1], FULL_PCT)
-    axes[0].set_xlabel(TEXT_CLIENTS)
-    axes[1].set_xlabel(VIDEO_CLIENTS)
-    axes[0].set_ylabel(RESPONSE)
-    axes[1].set_ylabel(VIOLATED)
-    axes[0].legend(title=VIDEO_CLIENTS, loc="upper left")
-    axes[1].legend(title=TEXT_CLIENTS, loc="upper left")
-    axis = axes[2]
+        lines[of_video, f"{video.text[row]:g} text clients"] = _curve(video.video, video.values[:, row])
     t, v = partitioned
-    axis.plot([0, t, t], [v, v, 0], color=plots.colour(0), label="partitioned")
-    axis.plot([0, 2 * t], [2 * v, 0], color=plots.PRINTED, linestyle="--", label="ideal integrated")
     fine_t, fine_v = np.linspace(text.text[0], text.text[-1], 200), np.linspace(0, video.video[-1], 200)
     grid = np.meshgrid(fine_t, fine_v, indexing="ij")
     full = (text.at(*grid).mean(axis=0) > FULL_MS) | (video.at(*grid).mean(axis=0) > FULL_PCT)
     edge = [fine_v[row.argmax() - 1] if row.any() and row.argmax() else np.nan for row in full]
-    axis.plot(fine_t, edge, color=plots.colour(1), label="integrated")
-    axis.plot([alone[0]], [0], marker="o", color=plots.colour(1), clip_on=False)
-    axis.plot([192], [97], marker="x", linestyle="none", color=plots.PRINTED, label="paper, integrated")
-    axis.plot([200], [102], marker="+", linestyle="none", color=plots.PRINTED, label="paper, partitioned")
-    axis.set_xlabel(TEXT_CLIENTS)
-    axis.set_ylabel(VIDEO_CLIENTS)
-    axis.set_xlim(left=0)
-    axis.set_ylim(bottom=0)
-    plots.legend(figure, axis, 3)
-    plots.note(figure, BARS + f" Dotted: {FULL_MS:g} ms and {FULL_PCT:g} %.")
+    grey, line = {"color": plots.PRINTED, "linestyle": "none"}, {"marker": "", "linestyle": "-"}
+    lines |= {
+        (both, "partitioned"): Curve([0, t, t], [v, v, 0], more=line),
+        (both, "ideal"): Curve([0, 2 * t], [2 * v, 0], more=grey | {"marker": "", "linestyle": "--"}),
+        (both, "integrated"): [
+            Curve(fine_t, edge, more=line),
+            Curve([alone[0]], [0], more={"marker": "o", "clip_on": False}),
+        ],
+        (both, "paper, integrated"): Curve([192], [97], more=grey | {"marker": "x"}),
+        (both, "paper, partitioned"): Curve([200], [102], more=grey | {"marker": "+"}),
+    }
+    figure = plots.curves(
+        lines, (TEXT_CLIENTS, VIDEO_CLIENTS, TEXT_CLIENTS), (RESPONSE, VIOLATED, VIDEO_CLIENTS), height=3.1,
+        level={of_text: [FULL_MS], of_video: [FULL_PCT]},
+        note=BARS + f" Dotted: {FULL_MS:g} ms and {FULL_PCT:g} %.",
+    )  # fmt: skip
+    _limited(figure)
+    figure.axes[2].set_xlim(left=0)
     return figure
 
 
-@plots.style()
+def _limited(figure: Figure) -> None:
+    figure.axes[0].set_ylim(0, 4 * FULL_MS)
+    figure.axes[1].set_ylim(0, 4 * FULL_PCT)
+
+
 def cello(text: pl.DataFrame, video: pl.DataFrame) -> Figure:
     """Capacity of other settings of Cello and other schedulers, up to the partitioned server's limits."""
-    figure, axes = plots.panels(1, 2, 3.2)
-    for axis, table, metric in ((axes[0], text, "response_ms"), (axes[1], video, "violated_pct")):
-        for at, (name,) in enumerate(table.select("scheduler").unique(maintain_order=True).rows()):
-            rows = table.filter(pl.col("scheduler") == name)
-            _line(axis, *_by_repetition(rows, TEXT, metric), name, at, plots.line_style(at))
-        axis.set_xlabel("Text clients, with 9 video clients for 20 of them")
-    plots.reference(axes[0], FULL_MS)
-    plots.reference(axes[1], FULL_PCT)
-    axes[0].set_ylim(0, 4 * FULL_MS)
-    axes[1].set_ylim(0, 4 * FULL_PCT)
-    axes[0].set_ylabel(RESPONSE)
-    axes[1].set_ylabel(VIOLATED)
-    plots.legend(figure, axes[0])
-    plots.note(figure, BARS + " Dotted: the limits.")
+    lines = {
+        (panel, name): _curve(*_by_repetition(table.filter(pl.col("scheduler") == name), TEXT, metric))
+        for panel, table, metric in (("text", text, "response_ms"), ("video", video, "violated_pct"))
+        for name in table["scheduler"].unique(maintain_order=True)
+    }
+    figure = plots.curves(
+        lines, "Text clients, with 9 video clients for 20 of them", (RESPONSE, VIOLATED),
+        level={"text": [FULL_MS], "video": [FULL_PCT]}, note=BARS + " Dotted: the limits.",
+    )  # fmt: skip
+    _limited(figure)
     return figure
 
 
-@plots.style()
 def schedulers(text: pl.DataFrame, video: pl.DataFrame, names: Sequence[str]) -> Figure:
     """Figs. 2 and 3: an integrated server under other schedulers."""
-    heavy = float(video[VIDEO].max())
-    of_text = float(text[TEXT].max() * 0.75)
-    figure, axes = plots.panels(1, 2, 3.2)
+    heavy, of_text = float(video[VIDEO].max()), float(text[TEXT].max() * 0.75)
     at_text, at_video = text.filter(pl.col(TEXT) == of_text), video.filter(pl.col(VIDEO) == heavy)
-    for axis, table, x, held, metric in (
-        (axes[0], at_text, VIDEO, f"{of_text:g} text clients", "response_ms"),
-        (axes[1], at_video, TEXT, f"{heavy:g} video clients", "violated_pct"),
+    lines = {}
+    for panel, table, x, metric in (
+        (f"{of_text:g} text clients", at_text, VIDEO, "response_ms"),
+        (f"{heavy:g} video clients", at_video, TEXT, "violated_pct"),
     ):
-        for at, name in enumerate(("partitioned", *names)):
-            rows = table.filter(
-                pl.col("architecture") == "partitioned"
-                if name == "partitioned"
-                else (pl.col("architecture") == "integrated") & (pl.col("scheduler") == name)
-            )
-            _line(axis, *_by_repetition(rows, x, metric), name, at, "-" if at == 0 else "--")
-        axis.set_title(held, loc="left")
-    axes[0].set_yscale("log")
-    axes[1].set_yscale("symlog", linthresh=0.1)
-    axes[1].set_ylim(bottom=0)
-    axes[0].set_xlabel(VIDEO_CLIENTS)
-    axes[1].set_xlabel(TEXT_CLIENTS)
-    axes[0].set_ylabel(RESPONSE)
-    axes[1].set_ylabel(VIOLATED)
-    plots.legend(figure, axes[0])
-    plots.note(figure, BARS + " Dashed: one server for both classes under that scheduler.")
+        shared = table.filter(pl.col("architecture") == "integrated")
+        parts = {"partitioned": table.filter(pl.col("architecture") == "partitioned")}
+        for name, rows in (parts | {n: shared.filter(pl.col("scheduler") == n) for n in names}).items():
+            lines[panel, name] = _curve(*_by_repetition(rows, x, metric))
+    figure = plots.curves(
+        lines, (VIDEO_CLIENTS, TEXT_CLIENTS), (RESPONSE, VIOLATED), ylim=None,
+        note=BARS + " All but the partitioned one: one server for both classes under that scheduler.",
+    )  # fmt: skip
+    plots.log_y(figure.axes[:1])
+    figure.axes[1].set_yscale("symlog", linthresh=0.1)
+    figure.axes[1].set_ylim(bottom=0)
     return figure
 
 
-@plots.style()
 def bursty(text: pl.DataFrame) -> Figure:
     """Fig. 15(a), and the open parameters beside it."""
-    figure, axes = plots.panels(1, 2, 3.1)
     half = text[VIDEO].min()
-    rows = text.filter((pl.col(VIDEO) == half) & pl.col("variant").str.starts_with("kb-s-"))
-    rows = rows.with_columns(pl.col("variant").str.slice(5).cast(pl.Int64).alias("kb_s"))
-    for at, server in enumerate(SERVERS):
-        line = _by_repetition(rows.filter(pl.col("architecture") == server), "kb_s", "response_ms")
-        _line(axes[0], *line, server, at, DASHES[server], geometric=True)
-    axes[0].set_yscale("log")
-    axes[0].set_xlabel("Load of bursty text (KB/s)")
-    axes[0].set_ylabel(RESPONSE)
-    axes[0].legend(loc="upper left")
-    axes[0].set_title("(a) the stand-in for the NFS trace", loc="left")
-    names = {"kb-s-3000": "8 KiB, on-off"} | {
-        name: name.removeprefix("at-3000-").replace("kib", " KiB")
-        for name in sorted(text["variant"].unique())
-        if name.startswith("at-")
+    rows = text.filter(pl.col(VIDEO) == half)
+    loads = rows.with_columns(pl.col("variant").str.extract(r"^kb-s-(\d+)").cast(pl.Int64).alias("kb_s"))
+    variants = ["kb-s-3000", *(n for n in sorted(text["variant"].unique()) if n.startswith("at-"))]
+    response = {
+        (server, variant): rows.filter(
+            (pl.col("architecture") == server) & (pl.col("variant") == variant)
+        ).sort("repetition")["response_ms"]
+        for server in SERVERS
+        for variant in variants
     }
-    for place, variant in enumerate(names):
-        rows = text.filter((pl.col(VIDEO) == half) & (pl.col("variant") == variant)).sort("repetition")
-        apart, shared = (
-            rows.filter(pl.col("architecture") == server)["response_ms"].to_numpy() for server in SERVERS
+    ratios = [ratio_interval(*(response[server, of].to_numpy() for server in SERVERS)) for of in variants]
+    left, right = "(a) the stand-in for the NFS trace", "(b) 3000 KB/s, other sizes and bursts"
+    lines = {
+        (left, server): _curve(
+            *_by_repetition(
+                loads.filter(pl.col("architecture") == server).drop_nulls("kb_s"), "kb_s", "response_ms"
+            ),
+            geometric=True,
         )
-        ratio = ratio_interval(apart, shared)
-        axes[1].plot(ratio.estimate, place, marker="o", color=plots.colour(1))
-        plots.interval_bar(axes[1], place, ratio, across=True, color=plots.colour(1))
-    axes[1].set_yticks(range(len(names)), list(names.values()))
-    axes[1].invert_yaxis()
-    plots.reference(axes[1], 6, across=False)
-    plots.reference(axes[1], 1, across=False, line="-")
-    axes[1].set_xscale("log")
-    plots.log_x(axes[1])
-    axes[1].set_xlabel("Partitioned / integrated response")
-    axes[1].set_title("(b) 3000 KB/s, other sizes and bursts", loc="left")
-    plots.note(
-        figure,
-        "Geometric means over ten streams; bars: 95 % t intervals of the logarithms. "
-        f"Beside {half} video clients. Dotted: the paper's factor of 6.",
-    )
+        for server in SERVERS
+    } | {(right, ""): Curve(range(len(variants)), ratios, like="integrated", more={"linestyle": "none"})}
+    figure = plots.curves(
+        lines, ("Load of bursty text (KB/s)", ""), (RESPONSE, "Partitioned / integrated response"), ylim=None,
+        level={right: (1, 6)},
+        note="Geometric means over ten streams; bars: 95 % t intervals of the logarithms. "
+        f"Beside {half} video clients. Dotted: equal, and the paper's factor of 6.",
+    )  # fmt: skip
+    plots.log_y(figure.axes)
+    names = ["8 KiB, on-off", *(n.removeprefix("at-3000-").replace("kib", " KiB") for n in variants[1:])]
+    figure.axes[1].set_xticks(range(len(names)), names, rotation=30, ha="right")
     return figure
 
 
-@plots.style()
 def distributions(found: dict[float, list[Distribution]], capacity: float) -> Figure:
     """Fig. 16(a): how likely each text load is."""
-    figure, axes = plots.panels(1, 1, 2.8)
-    for at, (overload, loads) in enumerate(found.items()):
+    lines = {}
+    for overload, loads in found.items():
         clients = np.sort(np.concatenate([one.clients(capacity, overload) for one in loads]))
-        above = 1 - np.arange(len(clients)) / len(clients)
-        plots.line(axes[0], clients, above, f"overload {overload:g}", at, marker="")
-    plots.reference(axes[0], capacity, across=False)
-    axes[0].set_yscale("log")
-    axes[0].set_xlabel(TEXT_CLIENTS)
-    axes[0].set_ylabel("Share of windows above")
-    axes[0].legend(loc="upper right")
-    plots.note(figure, "All seeds together. Dotted: what the partitioned server bears.")
+        lines["", f"overload {overload:g}"] = Curve(clients, 1 - np.arange(len(clients)) / len(clients))
+    figure = plots.curves(
+        lines, TEXT_CLIENTS, "Share of windows above", at=[capacity], ylim=None,
+        note="All seeds together. Dotted: what the partitioned server bears.",
+    )  # fmt: skip
+    plots.log_y(figure.axes)
     return figure
 
 

@@ -1,119 +1,108 @@
 """Figures: video: Shenoy Fig. 5, Bosch Figs. 3.1-3.3."""
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.traces import paper, series
 from papers.traces.video import SECONDS, MotionJpeg, Mpeg
 from weir import plots
 from weir.binary_cache import NOT_AT_HAND
+from weir.plots import Curve
+from weir.statistics import Interval
 
 #: Points along a film: more than a printed page resolves.
 BINS = 400
 
 
-@plots.style()
 def rates(mpeg: Mpeg) -> Figure:
     """Shenoy Fig. 5: one film's rate, and ten clients', over windows of a second."""
-    figure, axes = plots.panels(2, 1, 4.2)
-    axes[0].plot(mpeg.single(0), color=plots.colour(0), linewidth=1, label="Frasier, synthetic")
-    plots.reference(axes[0], paper.MPEG_MBIT_S["frasier"], line="--", label="paper: mean")
-    if mpeg.real is None:
-        _absent(axes[0])
-    else:
-        real = series.frame_rates_mbit_s(mpeg.real.frames, mpeg.real.rate_hz)
-        shown = real[:SECONDS]
-        scaled = shown * paper.MPEG_MBIT_S["frasier"] / shown.mean()
-        label = f"real: {mpeg.real.name}, scaled to the same mean"
-        axes[0].plot(scaled, color=plots.colour(1), linewidth=0.8, linestyle=plots.line_style(1), label=label)
-    axes[1].plot(mpeg.together(0), color=plots.colour(0), linewidth=1, label="ten clients, synthetic")
+    one, ten = "(a)", "(b)"
     mean = np.mean(list(paper.MPEG_MBIT_S.values())) * paper.AGGREGATE_CLIENTS
-    plots.reference(axes[1], mean, line="--", label="ten times the mean of Table 2")
-    for axis, part in zip(axes, "ab", strict=True):
-        axis.set_ylabel("rate (Mb/s)")
-        axis.set_ylim(bottom=0, top=axis.get_ylim()[1] * 1.18)
-        axis.set_title(f"({part})", loc="left")
-        axis.margins(x=0)
-        axis.legend(ncols=3, loc="upper right")
-    axes[0].tick_params(labelbottom=False)
-    axes[1].set_xlabel("time (s)")
-    plots.note(figure, "Means over windows of 1 s; seed 1.")
-    return figure
+    lines = {
+        (one, "Frasier, synthetic"): _by_second(mpeg.single(0)),
+        (ten, "ten clients, synthetic"): _by_second(mpeg.together(0)),
+    }
+    if mpeg.real is not None:
+        shown = series.frame_rates_mbit_s(mpeg.real.frames, mpeg.real.rate_hz)[:SECONDS]
+        scaled = shown * paper.MPEG_MBIT_S["frasier"] / shown.mean()
+        lines[one, f"real: {mpeg.real.name}, scaled to the same mean"] = _by_second(scaled)
+    absent = f" {NOT_AT_HAND.capitalize()}." if mpeg.real is None else ""
+    return plots.curves(
+        lines, ("", "time (s)"), "rate (Mb/s)", columns=1,
+        level={one: [paper.MPEG_MBIT_S["frasier"]], ten: [mean]},
+        note="Means over windows of 1 s; seed 1. Dotted: the paper's mean, and ten times the mean of its "
+        f"Table 2.{absent}",
+    )  # fmt: skip
 
 
-@plots.style()
+def _by_second(rates: np.ndarray) -> Curve:
+    return Curve(range(len(rates)), rates, more={"linewidth": 0.9})
+
+
 def frame_sizes(films: MotionJpeg) -> Figure:
     """Bosch Fig. 3.1: sizes of frames over time."""
-    shown = films.panels()
-    figure, axes = plots.panels(len(shown), 1, 1.3 * len(shown) + 0.4)
-    for at, (axis, (name, frames, rate_hz)) in enumerate(zip(axes, shown, strict=True)):
+    lines, printed = {}, {}
+    for film, (name, frames, rate_hz) in zip([*paper.FILMS, None], films.panels(), strict=False):
         time_min, low, mean, high = envelope(frames / series.KB, rate_hz)
-        of = 0 if at < len(paper.FILMS) else 1
-        plots.band(axis, time_min, low, high, of, alpha=0.3, label="all frames")
-        axis.plot(time_min, mean, color=plots.colour(of), linewidth=0.8, label="mean")
-        if at < len(paper.FILMS):
-            film = paper.FILMS[at]
-            plots.reference(axis, film.mean_kb, line="--", label="paper: mean and standard deviation")
-            plots.reference(axis, film.mean_kb - film.std_kb, film.mean_kb + film.std_kb)
-        axis.set_title(name, loc="left")
-        axis.set_ylabel("frame (KB)")
-        axis.set_ylim(bottom=0)
-        axis.margins(x=0)
-    axes[-1].set_xlabel("time (min)")
-    plots.legend(figure, axes[0], 3, loc="outside upper right")
-    plots.note(figure, _with_absence(films, "Seed 1. KB = 1024 bytes."))
-    return figure
+        lines[name, "mean"] = Curve(time_min, mean, low, high, more={"linewidth": 0.8})
+        if film is not None:
+            printed[name] = (film.mean_kb - film.std_kb, film.mean_kb, film.mean_kb + film.std_kb)
+    note = "Shades: all frames. Dotted: the paper's mean and standard deviation. Seed 1. KB = 1024 bytes."
+    return plots.curves(
+        lines, "time (min)", "frame (KB)", columns=1, level=printed, note=_with_absence(films, note)
+    )
 
 
-@plots.style()
 def delay_distributions(films: MotionJpeg) -> Figure:
     """Bosch Fig. 3.2: distributions of the inter-block delay by size of the block."""
-    shown = films.panels()
-    figure, axes = plots.panels(2, 2, 4.6)
-    for axis, (name, frames, rate_hz) in zip(axes, shown, strict=False):
-        mean = 1e6 * series.KB / (frames.mean() * rate_hz)
-        for at, block_kb in enumerate(paper.BLOCKS_KB):
+    lines, means = {}, {}
+    for name, frames, rate_hz in films.panels():
+        means[name] = 1e6 * series.KB / (frames.mean() * rate_hz)
+        for block_kb in paper.BLOCKS_KB:
             delays = series.block_delays_us_per_kb(frames, rate_hz, block_kb * series.KB)
-            value, counts = np.unique(delays, return_counts=True)
-            share = np.cumsum(counts) / len(delays)
-            look = plots.look(at, marker="", linewidth=1.2, label=f"{block_kb} KB")
-            x = np.concatenate(([0], value, [1e9]))
-            axis.step(x, np.concatenate(([0], share, [1])), where="post", **look)
-        plots.reference(
-            axis, mean / series.EARLY, across=False, line="--", label="a tenth faster than the mean"
-        )
-        plots.reference(axis, paper.EARLY_SHARE, label="paper: 20 %")
+            lines[name, f"{block_kb} KB"] = Curve.shares(delays)
+    figure = plots.curves(
+        _whole(lines), "inter-block delay (us/KB)", "share that is not longer", columns=2,
+        level=[paper.EARLY_SHARE], at={name: [mean / series.EARLY] for name, mean in means.items()},
+        ylim=(0, 1.02), absent=NOT_AT_HAND,
+        note=_with_absence(
+            films,
+            "Dotted: the paper's 20 %, and a tenth faster than the mean. Seed 1. Delays of 4 KB blocks go "
+            "beyond the right edge.",
+        ),
+    )  # fmt: skip
+    for axis, mean in zip(figure.axes, means.values(), strict=False):
         axis.set_xlim(0, 2.6 * mean)
-        axis.set_ylim(0, 1.02)
-        axis.set_title(name, loc="left")
-    _hide_absent(axes[len(shown) :])
-    plots.axis_titles(axes, "inter-block delay (us/KB)", "share that is not longer")
-    plots.legend(figure, axes[0], 4, loc="outside upper right")
-    plots.note(figure, _with_absence(films, "Seed 1. Delays of 4 KB blocks go beyond the right edge."))
     return figure
 
 
-@plots.style()
 def delay_spreads(films: MotionJpeg) -> Figure:
     """Bosch Fig. 3.3: mean and standard deviation of the inter-block delay by size of the block."""
-    shown = films.panels()
-    figure, axes = plots.panels(2, 2, 4.2)
-    for at, (axis, (name, frames, rate_hz)) in enumerate(zip(axes, shown, strict=False)):
+    lines, printed = {}, {}
+    for film, (name, frames, rate_hz) in zip([*paper.FILMS, None], films.panels(), strict=False):
         found = [series.block_delays_us_per_kb(frames, rate_hz, kb * series.KB) for kb in paper.BLOCKS_KB]
-        mean, std = np.array([d.mean() for d in found]), np.array([d.std() for d in found])
-        is_real = at >= len(paper.FILMS)
-        look = plots.look(int(is_real), linestyle="-", linewidth=1, markersize=4)
-        axis.errorbar(paper.BLOCKS_KB, mean, std, capsize=3, label="mean and standard deviation", **look)
-        if not is_real:
-            plots.reference(axis, 1e6 / paper.FILMS[at].kb_s, line="--", label="mean of the printed rate")
+        spread = [(d.mean(), d.std(), len(d)) for d in found]
+        lines[name, ""] = Curve(
+            paper.BLOCKS_KB, [Interval(m, m - std, m + std, n, "std") for m, std, n in spread]
+        )
+        if film is not None:
+            printed[name] = [1e6 / film.kb_s]
+    figure = plots.curves(
+        _whole(lines), "block (KB)", "inter-block delay (us/KB)", columns=2, level=printed, ylim=None,
+        absent=NOT_AT_HAND,
+        note=_with_absence(
+            films, "Bars: the standard deviation of blocks. Dotted: the mean of the printed rate. Seed 1."
+        ),
+    )  # fmt: skip
+    for axis in figure.axes:
         plots.powers_of_two(axis, paper.BLOCKS_KB)
-        axis.set_title(name, loc="left")
-    _hide_absent(axes[len(shown) :])
-    plots.axis_titles(axes, "block (KB)", "inter-block delay (us/KB)")
-    plots.legend(figure, axes[0], 2, loc="outside upper right")
-    plots.note(figure, _with_absence(films, "Seed 1; the bars are the standard deviation of blocks."))
     return figure
+
+
+def _whole(lines: dict[tuple[str, str], Curve]) -> dict[tuple[str, str], Curve | list[Curve]]:
+    """With a panel for the real film where it is not at hand."""
+    is_absent = len({panel for panel, _ in lines}) == len(paper.FILMS)
+    return lines | ({("real", ""): []} if is_absent else {})
 
 
 def envelope(values: np.ndarray, rate_hz: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -122,16 +111,6 @@ def envelope(values: np.ndarray, rate_hz: float) -> tuple[np.ndarray, np.ndarray
     parts = values[: len(values) // length * length].reshape(-1, length)
     time_min = (np.arange(len(parts)) + 0.5) * length / rate_hz / 60
     return time_min, parts.min(axis=1), parts.mean(axis=1), parts.max(axis=1)
-
-
-def _absent(axis: Axes) -> None:
-    axis.text(0.98, 0.06, NOT_AT_HAND, transform=axis.transAxes, ha="right", color="#666666", fontsize=8)
-
-
-def _hide_absent(axes: list[Axes]) -> None:
-    for axis in axes:
-        axis.set_axis_off()
-        _absent(axis)
 
 
 def _with_absence(films: MotionJpeg, words: str) -> str:

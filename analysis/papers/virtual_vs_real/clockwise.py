@@ -20,6 +20,8 @@ LATENCY, MISSES, RATE = "response_mean_ms", "deadline_miss_share", "throughput_m
 #: How far measured best-effort latencies may be from simulated ones, as a share of these, on average over
 #: loads.
 BAND = 0.1
+#: What the thesis calls the schedulers.
+THESIS = {"edf": "EDF", "lst": "LST", "deltal": "deltaL"}
 #: Latencies that differ by less than this share have no order.
 TIE = 0.05
 
@@ -39,27 +41,21 @@ def points(study: Study) -> pl.DataFrame:
     return best.join(streams, on="run").drop("run").sort(*keys[1:])
 
 
-@plots.style()
 def latencies(table: pl.DataFrame) -> Figure:
     """Best-effort latency and missed deadlines over the real-time load, measured and simulated."""
-    schedulers = table["scheduler"].unique(maintain_order=True).to_list()
-    figure, axes = plots.panels(1, 2, 3.0, sharex=True)
-    for at, scheduler in enumerate(schedulers):
-        for words, testbed, line in (("measured", LIVE, 0), ("simulated", VIRTUAL, 1)):
-            rows = table.filter((pl.col("scheduler") == scheduler) & (pl.col(TESTBED) == testbed))
-            if rows.is_empty():
-                continue
-            for axis, column in zip(axes, ("latency_ms", "misses_pct"), strict=True):
-                xs, found = _by_load(rows, column)
-                name = f"{scheduler}, {words}"
-                plots.estimates(axis, xs, found, name, at, linestyle=plots.line_style(line))
-    for axis, words in zip(axes, ("Best-effort latency, mean (ms)", "Deadlines missed (%)"), strict=True):
-        axis.set_xlabel("Real-time load (MB/s)")
-        axis.set_ylabel(words)
-        axis.set_ylim(bottom=0)
-    plots.legend(figure, axes[0], 3)
-    plots.note(figure, "Means over repetitions; bars: 95 % t intervals.")
-    return figure
+    lines = {}
+    for panel, column in (("(a) best effort", "latency_ms"), ("(b) deadlines", "misses_pct")):
+        for scheduler in table["scheduler"].unique(maintain_order=True):
+            for words, testbed, line in (("measured", LIVE, "-"), ("simulated", VIRTUAL, "--")):
+                rows = table.filter((pl.col("scheduler") == scheduler) & (pl.col(TESTBED) == testbed))
+                if rows.height:
+                    lines[panel, f"{scheduler}, {words}"] = plots.Curve(
+                        *_by_load(rows, column), like=THESIS.get(scheduler), more={"linestyle": line}
+                    )
+    return plots.curves(
+        lines, "Real-time load (MB/s)", ("Best-effort latency, mean (ms)", "Deadlines missed (%)"),
+        note="Means over repetitions; bars: 95 % t intervals.",
+    )  # fmt: skip
 
 
 def _by_load(rows: pl.DataFrame, column: str) -> tuple[list[float], list]:

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from papers.wijayaratne.results import admitted_rounds, demand_blocks, levels, load_pct
 from weir import plots
 from weir.load import Run, Study
-from weir.statistics import means_by
+from weir.plots import Curve
 
 #: What `film_gains` computes: its title, and the paper's number.
 GAINS = {
-    "trace": ("Trace-based over peak-rate (%)", (130.0, 195.0)),
-    "policy": ("Minimal load over greedy (%)", (80.0, 80.0)),
-    "waiting": ("Target 1,000 over 100 rounds (%)", (17.8, 17.8)),
+    "trace": ("Trace-based over\npeak-rate (%)", (130.0, 195.0)),
+    "policy": ("Minimal load over\ngreedy (%)", (80.0, 80.0)),
+    "waiting": ("Target 1,000 over\n100 rounds (%)", (17.8, 17.8)),
 }
 #: Titles of columns and levels.
 WORDS = {
@@ -50,29 +50,21 @@ def _by_block_size(table: pl.DataFrame, col: str, names: Sequence[str], start: s
     )
 
 
-@plots.style()
 def load(runs: Iterable[Run]) -> Figure:
     """Fig. 6: the load of one disk over time, a panel for each policy; the first repetition."""
-    shown = sorted(
+    lines = {}
+    for run in sorted(
         (run for run in runs if run.repetition == 0),
         key=lambda run: (str(levels(run)["layout"]), str(levels(run)["policy"])),
-    )
-    figure, axes = plots.panels(len(shown), 1, 1.2 * len(shown) + 0.5, sharex=True)
-    for axis, run in zip(axes, shown, strict=True):
+    ):
         disk = np.array(load_pct(run)[0])
         smooth = np.convolve(disk, np.ones(10) / 10, "valid")
-        plots.line(axis, range(len(disk)), disk, "each round", 0, marker="", alpha=0.35, linewidth=0.4)
-        rounds = np.arange(len(smooth)) + 5
-        plots.line(axis, rounds, smooth, "mean of 10 rounds", 1, marker="", linestyle="-", linewidth=0.9)
-        name = f"{WORDS[str(levels(run)['layout'])]}, {levels(run)['policy']}"
-        axis.set_title(f"{name}: mean {disk.mean():.0f} %", loc="left")
-        axis.set_ylim(0, 105)
-        axis.set_ylabel("Load (%)")
-        axis.margins(x=0)
-    axis.set_xlabel("Round")
-    axis.legend(ncols=2, loc="lower left")
-    plots.note(figure, "Worst-case load that disk 0 is committed to; first repetition.")
-    return figure
+        name = f"{WORDS[str(levels(run)['layout'])]}, {levels(run)['policy']}: mean {disk.mean():.0f} %"
+        thin = {"alpha": 0.35, "linewidth": 0.4}
+        lines[name, "each round"] = Curve(range(len(disk)), disk, more=thin)
+        lines[name, "mean of 10 rounds"] = Curve(np.arange(len(smooth)) + 5, smooth, more={"linestyle": "-"})
+    note = "Worst-case load that disk 0 is committed to; first repetition."
+    return plots.curves(lines, "Round", "Load (%)", columns=1, share="xy", ylim=(0, 105), note=note)
 
 
 def policies(table: pl.DataFrame, y: str) -> Figure:
@@ -110,38 +102,30 @@ def responses(table: pl.DataFrame, x: str, by: str = "kind") -> Figure:
     return curves(table.sort(by), ("mean_ms", "max_ms"), x, by)
 
 
-@plots.style()
 def readings(table: pl.DataFrame, printed: dict[int, float]) -> Figure:
     """Number of streams by the paper's open parameters."""
     table = table.with_columns(
         reading=pl.concat_str("seek", "rotation", "transfer", separator=", "),
     ).sort("seek", "rotation", "transfer", descending=[True, True, False])
-    groups = [(scale, target) for scale in (1, 0.125) for target in sorted(printed)]
-    order = table["reading"].unique(maintain_order=True).to_list()
-    figure, axes = plots.panels(2, 2, 5.6, sharey=True)
-    for axis, (scale, target) in zip(axes, groups, strict=True):
-        for at, layout in enumerate(("cdl", "bctl")):
-            rows = table.filter(
-                (pl.col("frame_scale") == scale)
-                & (pl.col("latency_target_rounds") == target)
-                & (pl.col("layout") == layout)
-            )
-            found = dict(zip(*means_by(rows, "reading", "admitted"), strict=True))
-            means = [found[name].estimate for name in order]
-            plots.line(axis, means, range(len(order)), WORDS[layout], at, linestyle="none", markersize=4)
-        plots.reference(axis, printed[target], across=False, label="paper (its unit)")
-        unit = "paper's sizes" if scale == 1 else "an eighth of them"
-        axis.set_title(f"Target {target:,} rounds, {unit}", loc="left")
-        axis.set_xlim(left=0)
-        axis.grid(axis="x")
-        axis.set_yticks(range(len(order)), order)
-    for axis in axes[2:]:
-        axis.set_xlabel(WORDS["admitted"])
-    plots.legend(figure, axes[0], 3)
-    plots.note(
-        figure,
-        "Assumed of each request: seek, rotation, transfer. Means over repetitions; 64 KiB blocks.",
-    )
+    panels = {
+        (scale, target): f"Streams admitted: target {target:,} rounds, {unit}"
+        for scale, unit in ((1, "paper's sizes"), (0.125, "an eighth of them"))
+        for target in sorted(printed)
+    }
+    means = table.group_by("reading", "layout", "frame_scale", "latency_target_rounds", maintain_order=True)
+    rows = [
+        {"reading": reading, "layout": layout, "panel": panels[key], "estimate": cell["admitted"].mean()}
+        for (reading, layout, *at), cell in means
+        if (key := tuple(at)) in panels
+    ]
+    figure = plots.points(
+        pl.DataFrame(rows), x="reading", hue="layout", col="panel", across=True, height=5.6,
+        order={"panel": list(panels.values()), "layout": ["cdl", "bctl"]}, words=WORDS,
+        note="Assumed of each request: seek, rotation, transfer. Means over repetitions; 64 KiB blocks. "
+        "Dotted: the paper, in its unit.",
+    )  # fmt: skip
+    for axis, (_, target) in zip(figure.axes, panels, strict=True):
+        plots.reference(axis, printed[target], across=False)
     return figure
 
 
@@ -175,20 +159,21 @@ def film_gains(study: Study) -> pl.DataFrame:
     return pl.DataFrame(rows).sort("film", "repetition")
 
 
-@plots.style()
 def films(gains: pl.DataFrame) -> Figure:
     """The gains of film_gains over the peak of a round beside its mean."""
-    figure, axes = plots.panels(1, len(GAINS), 2.9)
-    for axis, (name, (text, paper)) in zip(axes, GAINS.items(), strict=True):
-        for at, (key, rows) in enumerate(gains.group_by("film", maintain_order=True)):
-            x, y = rows["peak_to_mean"], rows[name]
-            plots.line(axis, x, y, str(key[0]), at, linestyle="none", markersize=5)
+    each = {str(film): rows for (film,), rows in gains.group_by("film", maintain_order=True)}
+    points = {"linestyle": "none", "markersize": 5}
+    figure = plots.curves(
+        {
+            (text, film): Curve(rows["peak_to_mean"], rows[name], more=points)
+            for name, (text, _) in GAINS.items()
+            for film, rows in each.items()
+        },
+        "Largest round beside mean", "More streams (%)", ylim=None,
+        note="One point a repetition. Grey: the paper, for its mix. BCTL, 64 KiB blocks.",
+    )  # fmt: skip
+    for axis, (_, paper) in zip(figure.axes, GAINS.values(), strict=True):
         axis.axhspan(*paper, color=plots.PRINTED, alpha=0.2 if paper[0] < paper[1] else 1, linewidth=0.8)
-        axis.set_title(text, fontsize=8.5)
-        axis.set_xlabel("Largest round beside mean")
-    axes[0].set_ylabel("More streams (%)")
-    plots.legend(figure, axes[0], 6)
-    plots.note(figure, "One point a repetition. Grey: the paper, for its mix. BCTL, 64 KiB blocks.")
     return figure
 
 

@@ -2,76 +2,36 @@
 
 `charts` draws estimates by the columns of a table: `intervals`, `ratios`, `heat_map`, `timeline`, `split`.
 `points` draws estimates that a table already has. `distributions` draws its values: `tail`, `spread`.
-`study_figures` draws any study by its factors, `trace_figures` a trace. A figure of another shape is a
-function with the decorator `style()`: it makes its panels with `panels`, draws series with `line`,
-`estimates`, `band` and `distribution`, and ends with `legend` and `note`. `with style("usenix-column")`
-draws at a printed width.
+`curves` draws numbers that were computed over numbers. `study_figures` draws any study by its factors,
+`trace_figures` a trace. A figure of another shape is a function with the decorator `style()`: it makes its
+panels with `panels`, and ends with `legend` and `note`. `with style("usenix-column")` draws at a printed
+width.
 """
 
-from weir.plots.axes import (
-    axis_titles,
-    decades,
-    hide,
-    legend,
-    legend_above,
-    letters,
-    log_x,
-    log_y,
-    name_rows,
-    note,
-    panels,
-    plain,
-    powers_of_two,
-    two_and_five,
-    unbounded,
-)
+from weir.plots.axes import legend, log_x, log_y, name_rows, note, panels, plain, powers_of_two
 from weir.plots.charts import heat_map, intervals, ratios, split, timeline
+from weir.plots.curves import Curve, curves
 from weir.plots.distributions import spread, tail
 from weir.plots.facets import Place
-from weir.plots.palette import PRINTED, look_of, looks
+from weir.plots.palette import PALETTE, PRINTED
 from weir.plots.points import points, tabled
-from weir.plots.series import (
-    band,
-    colour,
-    distribution,
-    estimates,
-    interval_bar,
-    line,
-    line_style,
-    look,
-    marker,
-    reference,
-    steps_above,
-)
+from weir.plots.series import reference
 from weir.plots.style import SIZES, adaptive_svg, encode, save, style
 
 __all__ = [
+    "PALETTE",
     "PRINTED",
     "SIZES",
+    "Curve",
     "Place",
     "adaptive_svg",
-    "axis_titles",
-    "band",
-    "colour",
-    "decades",
-    "distribution",
+    "curves",
     "encode",
-    "estimates",
     "heat_map",
-    "hide",
-    "interval_bar",
     "intervals",
     "legend",
-    "legend_above",
-    "letters",
-    "line",
-    "line_style",
     "log_x",
     "log_y",
-    "look",
-    "look_of",
-    "looks",
-    "marker",
     "name_rows",
     "note",
     "panels",
@@ -83,11 +43,8 @@ __all__ = [
     "save",
     "split",
     "spread",
-    "steps_above",
     "style",
     "tabled",
     "tail",
     "timeline",
-    "two_and_five",
-    "unbounded",
 ]

@@ -49,55 +49,14 @@ def grid_shape(axes: Sequence[Axes]) -> tuple[int, int]:
     return max(place.rowspan.stop for place in places), max(place.colspan.stop for place in places)
 
 
-def hide(axes: Iterable[Axes]) -> None:
-    """Hides panels that have no data."""
-    for axis in axes:
-        axis.set_visible(False)
-
-
-def letters(axes: Sequence[Axes], titles: Iterable[str]) -> None:
-    """Panel titles with letters, such as `(a) reads`."""
-    for axis, letter, title in zip(axes, "abcdefghijkl", titles, strict=False):
-        axis.set_title(f"({letter}) {title}".rstrip(), loc="left")
-
-
 def lowest(axes: Sequence[Axes]) -> list[Axes]:
     """The lowest panel of each column."""
     return list({axis.get_subplotspec().colspan.start: axis for axis in axes}.values())
 
 
-def axis_titles(axes: Sequence[Axes], x: str = "", y: str = "") -> None:
-    """One title for both axes of a grid: below the lowest panel of each column, and beside the rows."""
-    shown = [axis for axis in axes if axis.get_visible() and axis.axison]
-    for axis in lowest(shown):
-        axis.tick_params(labelbottom=True)
-        axis.set_xlabel(x)
-    if y:
-        shown[0].figure.supylabel(y)
-
-
-def legend(
-    figure: Figure,
-    axes: Axes | Iterable[Axes],
-    columns: int = 4,
-    *,
-    title: str | None = None,
-    loc: str = "outside upper center",
-) -> None:
-    """One legend for all panels, beside or above them.
-
-    Args:
-        figure: the figure.
-        axes: the panels whose series are named; a name occurs once.
-        columns: of the legend, at most; fewer where the figure is too narrow.
-        title: of the legend.
-        loc: its place outside the panels, in matplotlib's words.
-    """
-    handles: dict[str, Artist] = {}
-    for axis in [axes] if isinstance(axes, Axes) else axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    keys(figure, handles, columns, title=title, loc=loc)
+def legend(figure: Figure, axis: Axes, columns: int = 4, *, loc: str = "outside upper center") -> None:
+    """A legend of one panel's series for all panels, outside them; `columns` at most."""
+    keys(figure, dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True)), columns, loc=loc)
 
 
 def keys(
@@ -120,12 +79,6 @@ def keys(
             figure.get_figheight() + (lines - 1) * 1.4 * mpl.rcParams["legend.fontsize"] / 72
         )
     figure.legend(handles.values(), handles, loc=loc, ncols=columns, title=title, alignment="left")
-
-
-def legend_above(axis: Axes) -> None:
-    """The legend of one panel, above it, where it covers no data."""
-    entries = len(axis.get_legend_handles_labels()[0])
-    axis.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=entries)
 
 
 def note(figure: Figure, text: str) -> None:
@@ -222,18 +175,6 @@ def log_y(axes: Iterable[Axes]) -> None:
         axis.yaxis.set_major_formatter(FuncFormatter(plain))
         is_narrow = high / low < NARROW_RATIO
         axis.yaxis.set_minor_formatter(FuncFormatter(two_and_five) if is_narrow else NullFormatter())
-
-
-def decades(axis: Axes, values: Iterable[float | None]) -> None:
-    """A y axis from zero, or a logarithmic one where values span more than `LOG_RATIO`."""
-    found = [value for value in values if value is not None and value > 0]
-    if found and max(found) / min(found) > LOG_RATIO:
-        axis.set_yscale("log")
-        axis.yaxis.set_major_formatter(FuncFormatter(plain))
-        axis.yaxis.set_minor_formatter(NullFormatter())
-        axis.set_ylim(min(found) / 1.6, max(found) * 1.6)
-    else:
-        axis.set_ylim(bottom=0)
 
 
 def powers_of_two(axis: Axes, ticks: Sequence[int]) -> None:

@@ -36,6 +36,7 @@ _GROUPS = (
     tuple(f"stream{n}" for n in range(1, 8)),
     tuple(f"class{n}" for n in range(5)),
     ("browsing", "shopping", "ordering", "rubis", "rubbos"),
+    ("EDF", "LST", "deltaL"),
     ("queueing_mean_ms", "service_mean_ms"),
 )  # fmt: skip
 #: Levels that are variants of another one and have its colour; the marker and the dash tell them apart.
@@ -84,11 +85,12 @@ def look_of(level: Level | None) -> Look:
     return Look.at(_place(level))
 
 
-def looks(levels: Sequence[Level | None]) -> dict[Level | None, Look]:
+def looks(levels: Sequence[Level | None], *, in_order: bool = False) -> dict[Level | None, Look]:
     """The looks of levels that are drawn beside each other.
 
     Numbers are shades from dark to light, in their order. Named levels look as `look_of` says; a level that
-    the project does not know takes the next colour where its own is taken.
+    the project does not know takes the next colour where its own is taken. With `in_order` levels that the
+    project does not know have the looks of their places among the others.
     """
     if len(levels) > 1 and all(
         isinstance(level, int | float) and not isinstance(level, bool) for level in levels
@@ -105,7 +107,7 @@ def looks(levels: Sequence[Level | None]) -> dict[Level | None, Look]:
     taken = {place % len(PALETTE) for place in places.values()}
     for level in levels:
         if level not in places:
-            place = _place(level)
+            place = len(places) if in_order else _place(level)
             if len(taken) < len(PALETTE):
                 while place % len(PALETTE) in taken:
                     place += 1

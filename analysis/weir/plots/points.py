@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+import matplotlib as mpl
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from weir.load import Level
 from weir.plots import axes as panels
@@ -12,7 +14,7 @@ from weir.plots import facets, series
 from weir.plots.axes import note as write_note
 from weir.plots.facets import Facets, Place, Table, centre
 from weir.plots.palette import PRINTED
-from weir.plots.style import style
+from weir.plots.style import on_lines, style
 from weir.statistics import Interval
 
 #: What stands in a panel without any estimate.
@@ -54,7 +56,7 @@ def points(
     title: str = "",
     across: bool = False,
     joined: bool = True,
-    log: bool | None = None,
+    log: bool | Sequence[Level] | None = None,
     sharey: bool = True,
     height: float | None = None,
     note: str = "",
@@ -62,7 +64,7 @@ def points(
     """Estimates by factors, with the intervals that they have.
 
     Args:
-        table: a row per estimate: `estimate`, `low` and `high` (null without an interval). If it has them:
+        table: a row per estimate: `estimate`, and if it has them `low` and `high` (null without an interval),
             `each`, lists of single values, drawn as rings; `printed`, a paper's numbers, drawn as open
             markers. A panel of which all estimates are null says that it was not measured.
         x: the column along the axis; one place for each of its levels.
@@ -73,7 +75,8 @@ def points(
         title: of the axis of values; with `across` each panel's level is the title of its own.
         across: values go along the x axis, and the levels of `x` are rows, the first one on top.
         joined: lines join the estimates.
-        log: logarithmic axes of values; by default where values span many decades.
+        log: logarithmic axes of values; by default where values span many decades, with `across` of the
+            panels of these levels.
         sharey: whether panels share the axis of values.
         height: of the figure without legend and note, in inches.
         note: what bars and marks are.
@@ -81,7 +84,9 @@ def points(
     Raises:
         ValueError: there is no estimate.
     """
-    at = Facets.of(table, x=x, hue=hue, col=col, order=order, words=words)
+    table = facets.as_polars(table)
+    absent = [pl.lit(None, pl.Float64).alias(end) for end in ("low", "high") if end not in table.columns]
+    at = Facets.of(table.with_columns(absent), x=x, hue=hue, col=col, order=order, words=words)
     if at.table["estimate"].is_null().all():
         raise ValueError("there is no estimate to draw")
     if across:
@@ -95,11 +100,16 @@ def points(
             axis.text(0.5, 0.5, ABSENT, transform=axis.transAxes, ha="center", color=PRINTED)
         if across:
             axis.set_title("")
-            axis.set_xlabel(at.texts(at.col)[at.levels[at.col].index(of_col)] if at.col else title)
+            named = at.texts(at.col)[at.levels[at.col].index(of_col)] if at.col else title
+            axis.set_xlabel(on_lines(named, mpl.rcParams["axes.labelsize"], inches))
             panels.name_rows(axis, at.texts(at.x))
             axis.tick_params(labelleft=axis.get_subplotspec().is_first_col())
-            if log:
+            if log is True or (log and of_col in log):
                 panels.log_x(axis)
+            elif (own["estimate"].drop_nulls() >= 0).all():
+                # Room for the last marker, and for few ticks, beside the next panel's.
+                axis.set_xlim(0, 1.05 * axis.get_xlim()[1])
+                axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], prune="upper"))
         else:
             facets.name_levels(axis, at, False, inches)
             axis.set_ylabel(title if axis.get_subplotspec().is_first_col() else "")
@@ -129,7 +139,7 @@ def _draw(axis: Axes, table: pl.DataFrame, at: Facets, *, across: bool, joined: 
         }
         if found:
             line = {"linestyle": look.linestyle if joined else "none", "linewidth": 0.9, "markersize": 4.5}
-            series.estimates(axis, list(found), list(found.values()), "", 0, across=across, **own, **line)
+            series.estimates(axis, list(found), list(found.values()), across=across, **own, **line)
         for name, more in _MARKS.items():
             for place, values in zip(places, rows[name] if name in rows.columns else (), strict=False):
                 marks = values if isinstance(values, pl.Series) else [values]
@@ -141,7 +151,7 @@ def _marks(axis: Axes, place: float, values: Sequence[float], across: bool, **mo
     axis.plot(*(values, places) if across else (places, values), linestyle="none", **more)
 
 
-def _scale(axes: Sequence[Axes], table: pl.DataFrame, log: bool | None) -> None:
+def _scale(axes: Sequence[Axes], table: pl.DataFrame, log: object) -> None:
     if log:
         panels.log_y(axes)
     elif log is None:

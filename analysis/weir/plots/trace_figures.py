@@ -7,16 +7,17 @@ trace does not say enough.
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
-from weir import plots
+from weir.plots import axes as panels
+from weir.plots.curves import Curve, curves
+from weir.plots.palette import PRINTED
 
 Drawn = tuple[str, str, Figure]
 _SECOND_NS = 1e9
+_SHARE = "share that is smaller"
 #: The line of a model beside what the trace has.
-_MODEL = {"color": plots.PRINTED, "linewidth": 0.9, "linestyle": "--"}
+_MODEL = {"color": PRINTED, "linewidth": 0.9, "linestyle": "--", "marker": ""}
 
 
 def load(document: dict[str, Any]) -> Drawn | None:
@@ -29,39 +30,34 @@ def load(document: dict[str, Any]) -> Drawn | None:
     window_s = course["window_ns"] / _SECOND_NS
     begin_s = np.arange(len(requests)) * window_s
     scale, unit = _time_unit(begin_s[-1])
-    figure, axes = plots.panels(2, 1, 3.4)
-    for axis, counts, words in ((axes[0], requests, "requests / s"), (axes[1], data / 2**20, "MiB / s")):
-        axis.fill_between(
-            begin_s[:-1] / scale, counts[:-1] / window_s, step="post", color=plots.colour(0), linewidth=0
-        )
-        axis.set_ylabel(words)
-        axis.set_ylim(bottom=0)
-        axis.margins(x=0)
-    axes[1].set_xlabel(f"time since the first request ({unit})")
-    axes[0].tick_params(labelbottom=False)
+    lines = {}
+    for panel, counts in (("requests", requests), ("data", data / 2**20)):
+        rate = np.append(counts[:-1], counts[-2]) / window_s
+        steps = {"drawstyle": "steps-post", "marker": "", "linewidth": 0.6}
+        lines[panel, ""] = Curve(begin_s / scale, rate, np.zeros(len(rate)), rate, more=steps)
+    x, y = f"time since the first request ({unit})", ("requests / s", "MiB / s")
+    figure = curves(lines, x, y, columns=1, share="x")
     return "Load over time", f"Means over windows of {_plain_time(window_s)}.", figure
 
 
 def distributions(document: dict[str, Any]) -> Drawn | None:
     """Sizes and times between arrivals."""
-    sizes = [(n, document[f"{n}_size_bytes"]) for n in ("read", "write") if document[f"{n}_size_bytes"]]
+    sizes = {f"{n}s": found for n in ("read", "write") if (found := document[f"{n}_size_bytes"])}
     gap = document["arrivals"]["gap_ns"]
     if not sizes:
         return None
-    figure, axes = plots.panels(1, 2 if gap else 1, 2.6)
-    for place, (name, found) in enumerate(sizes):
-        _cdf(axes[0], found, 1024, place, f"{name}s")
-    axes[0].set_xlabel("size (KiB)")
-    axes[0].set_ylabel("share that is smaller")
-    plots.legend_above(axes[0])
+    lines = {("sizes", name): _cdf(found, 1024) for name, found in sizes.items()}
     text = "Cumulative distributions"
     if gap:
-        _cdf(axes[1], gap, 1e6, 0, "trace")
-        _exponential(axes[1], gap)
-        axes[1].set_xlabel("time between arrivals (ms)")
-        plots.legend_above(axes[1])
+        lines["arrivals", "trace"] = _cdf(gap, 1e6)
+        mean = gap["mean"] / 1e6
+        if mean > 0:
+            ends = (max(lines["arrivals", "trace"].x[at], 1e-6) for at in (0, -1))
+            x = np.geomspace(*ends, 200)
+            lines["arrivals", "exponential"] = Curve(x, -np.expm1(-x / mean), more=_MODEL)
         text += "; dashed: an exponential distribution of the same mean"
-    return "Sizes and arrivals", f"{text}.", figure
+    titles = ["size (KiB)", "time between arrivals (ms)"][: 1 + bool(gap)]
+    return "Sizes and arrivals", f"{text}.", _logarithmic(curves(lines, titles, _SHARE, ylim=(0, 1.02)))
 
 
 def burstiness(document: dict[str, Any]) -> Drawn | None:
@@ -70,24 +66,26 @@ def burstiness(document: dict[str, Any]) -> Drawn | None:
     if len(scales) < 3:
         return None
     windows_s = [s["window_ns"] / _SECOND_NS for s in scales]
-    figure, axes = plots.panels(1, 2, 2.6)
-    plots.line(axes[0], windows_s, [s["dispersion"] for s in scales], "", 0)
-    plots.reference(axes[0], 1, line="--", label="Poisson")
-    axes[0].set_ylabel("index of dispersion")
-    _scales(axes[0])
-    plots.legend_above(axes[0])
-    waves = [(w, s["wavelet_energy"]) for w, s in zip(windows_s, scales, strict=True) if s["wavelet_energy"]]
-    plots.line(axes[1], *zip(*waves, strict=True), "energy", 1, linestyle="-")
+    waves = {w: e for w, s in zip(windows_s, scales, strict=True) if (e := s["wavelet_energy"])}
+    lines = {
+        ("dispersion", ""): Curve(windows_s, [s["dispersion"] for s in scales]),
+        ("wavelets", "energy"): Curve(list(waves), list(waves.values())),
+    }
     for estimate in document["burstiness"]["hurst"]:
-        if estimate["method"].startswith("Haar"):
-            _slope(axes[1], dict(waves), estimate)
-    axes[1].set_ylabel("Haar wavelet energy")
-    _scales(axes[1])
-    plots.legend_above(axes[1])
+        inside = [w for w in waves if estimate["from_ns"] <= w * _SECOND_NS <= estimate["to_ns"]]
+        if estimate["method"].startswith("Haar") and len(inside) > 1:
+            slope = 2 * estimate["estimate"] - 1
+            x = np.sort(inside)
+            level = np.median(np.log([waves[w] for w in x]) - slope * np.log(x))
+            name = f"H = {estimate['estimate']:.2f}"
+            lines["wavelets", name] = Curve(x, np.exp(level) * x**slope, more=_MODEL)
+    titles = ("index of dispersion", "Haar wavelet energy")
+    figure = _logarithmic(curves(lines, "window (s)", titles, level={"dispersion": [1]}, ylim=None))
+    panels.log_y(figure.axes)
     text = (
         "Arrivals in windows of growing length, at scales with at least 8 windows. A flat line on the left "
-        "is a process whose bursts do not grow with the scale; the slope on the right gives the Hurst "
-        "parameter."
+        "is a process whose bursts do not grow with the scale (dotted: Poisson); the slope on the right "
+        "gives the Hurst parameter."
     )
     return "Burstiness over scales", text, figure
 
@@ -100,40 +98,28 @@ def reuse(document: dict[str, Any]) -> Drawn | None:
         return None
     unit_bytes = working["unit_bytes"]
     scale = unit_bytes / 2**20 if unit_bytes else 1
-    figure, axes = plots.panels(1, 1, 2.6)
-    units = [point["units"] * scale for point in curve]
-    plots.line(axes[0], units, [p["ratio"] for p in curve], "", 0, markersize=3)
+    ratios = Curve([point["units"] * scale for point in curve], [point["ratio"] for point in curve])
+    x = "cache (MiB)" if unit_bytes else "cache (objects of equal size)"
     cold = working["distinct"] / working["accesses"]
-    plots.reference(axes[0], cold, line="--", label="first accesses")
-    axes[0].set_ylim(0, 1)
-    axes[0].set_xlabel("cache (MiB)" if unit_bytes else "cache (objects of equal size)")
-    axes[0].set_ylabel("miss ratio")
-    plots.log_x(axes[0])
-    plots.legend_above(axes[0])
+    figure = curves({("", ""): ratios}, x, "miss ratio", level=[cold], ylim=(0, 1))
     text = (
         "Of an LRU cache by its size, exact, from the reuse distances; no cache misses less than the first "
-        "accesses."
+        "accesses (dotted)."
     )
-    return "Reuse", text, figure
+    return "Reuse", text, _logarithmic(figure)
 
 
 def service(document: dict[str, Any]) -> Drawn | None:
     """Times and queues that the trace recorded."""
     times = document["times"]
-    waits = [(n, times[f]) for n, f in (("queueing", "queueing_ns"), ("response", "response_ns")) if times[f]]
-    queue = times["queue_length"]
-    if not waits and not queue:
+    waits = {n: found for n in ("queueing", "response") if (found := times[f"{n}_ns"])}
+    lines = {("times", name): _cdf(found, 1e6) for name, found in waits.items()}
+    if times["queue_length"]:
+        lines["queue", ""] = _cdf(times["queue_length"], 1)
+    if not lines:
         return None
-    figure, axes = plots.panels(1, bool(waits) + bool(queue), 2.6)
-    if waits:
-        for place, (name, found) in enumerate(waits):
-            _cdf(axes[0], found, 1e6, place, name)
-        axes[0].set_xlabel("time (ms)")
-        plots.legend_above(axes[0])
-    if queue:
-        _cdf(axes[-1], queue, 1, 2, "queue")
-        axes[-1].set_xlabel("queue length found")
-    axes[0].set_ylabel("share that is smaller")
+    titles = ["time (ms)"] * bool(waits) + ["queue length found"] * bool(times["queue_length"])
+    figure = _logarithmic(curves(lines, titles, _SHARE, ylim=(0, 1.02)))
     return "Service as it was recorded", "Cumulative distributions.", figure
 
 
@@ -141,41 +127,18 @@ def service(document: dict[str, Any]) -> Drawn | None:
 ALL = (load, distributions, burstiness, reuse, service)
 
 
-def _cdf(axis: Axes, found: dict[str, Any], scale: float, place: int, words: str) -> None:
+def _cdf(found: dict[str, Any], scale: float) -> Curve:
     points = [(x / scale, share) for x, share in found["cdf"] if x > 0]
     # All the rest is between the last but one and the largest.
     lowest = (max(found["min"], 1) / scale, 0.0)
     points = [lowest] + [p for p in points if 0 < p[1] < 1] + [(max(found["max"], 1) / scale, 1.0)]
-    plots.line(axis, *zip(*points, strict=True), words, place, marker="", linewidth=1.3)
-    axis.set_ylim(0, 1.02)
-    plots.log_x(axis)
+    return Curve(*zip(*points, strict=True), more={"marker": "", "linestyle": "-"})
 
 
-def _exponential(axis: Axes, gap: dict[str, Any]) -> None:
-    mean = gap["mean"] / 1e6
-    low, high = axis.get_xlim()
-    if mean > 0:
-        x = np.geomspace(max(low, 1e-6), high, 200)
-        axis.plot(x, -np.expm1(-x / mean), label="exponential", **_MODEL)
-        axis.set_xlim(low, high)
-
-
-def _slope(axis: Axes, waves: dict[float, float], estimate: dict[str, Any]) -> None:
-    inside = {w: e for w, e in waves.items() if estimate["from_ns"] <= w * _SECOND_NS <= estimate["to_ns"]}
-    if len(inside) < 2:
-        return
-    slope = 2 * estimate["estimate"] - 1
-    x = np.asarray(sorted(inside))
-    logs = np.log([inside[w] for w in x]) - slope * np.log(x)
-    axis.plot(x, np.exp(np.median(logs)) * x**slope, label=f"H = {estimate['estimate']:.2f}", **_MODEL)
-
-
-def _scales(axis: Axes) -> None:
-    axis.set_xlabel("window (s)")
-    plots.log_x(axis)
-    axis.set_yscale("log")
-    axis.yaxis.set_major_formatter(plots.plain)
-    axis.yaxis.set_minor_locator(NullLocator())
+def _logarithmic(figure: Figure) -> Figure:
+    for axis in figure.axes:
+        panels.log_x(axis)
+    return figure
 
 
 def _time_unit(span_s: float) -> tuple[float, str]:
