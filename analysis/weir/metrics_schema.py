@@ -29,18 +29,22 @@ WITHOUT_LABEL = {
     "jain_classes_weighted": "Jain's index over classes, relative to their reserved shares",
 }
 _CLASS = (
-    "requests failed unfinished response_mean_ms response_p50_ms response_p90_ms response_p95_ms "
-    "response_p99_ms response_p999_ms response_max_ms effective_requests drift_ratio drift_p "
-    "response_p95_beyond response_p99_beyond response_p999_beyond queueing_mean_ms service_mean_ms "
-    "deadlines deadline_miss_share offered_mb_s throughput_mb_s requests_per_s jain_clients "
-    "arrival_peak_to_mean arrival_dispersion throughput_share objective_value objective_limit "
-    "objective_attained within_objective_share share_error"
-).split()
+    "requests", "failed", "unfinished", "response_mean_ms", "response_p50_ms", "response_p90_ms",
+    "response_p95_ms", "response_p99_ms", "response_p999_ms", "response_max_ms", "effective_requests",
+    "drift_ratio", "drift_p", "response_p95_beyond", "response_p99_beyond", "response_p999_beyond",
+    "queueing_mean_ms", "service_mean_ms", "deadlines", "deadline_miss_share", "offered_mb_s",
+    "throughput_mb_s", "requests_per_s", "jain_clients", "arrival_peak_to_mean", "arrival_dispersion",
+    "throughput_share", "objective_value", "objective_limit", "objective_attained",
+    "within_objective_share", "share_error",
+)  # fmt: skip
 _DEVICE = (
-    "requests lost failed queueing_mean_ms queueing_p95_ms service_mean_ms service_p95_ms utilisation "
-    "work_conservation mean_depth mean_waiting throughput_mb_s requests_per_s"
-).split()
-_RUN = "throughput_mb_s requests_per_s jain_classes jain_classes_weighted".split()
+    "requests", "lost", "failed", "queueing_mean_ms", "queueing_p95_ms", "service_mean_ms",
+    "service_p95_ms", "utilisation", "work_conservation", "mean_depth", "mean_waiting",
+    "throughput_mb_s", "requests_per_s",
+)  # fmt: skip
+_RUN = (
+    "throughput_mb_s", "requests_per_s", "jain_classes", "jain_classes_weighted",
+)  # fmt: skip
 _COUNTS = ("requests", "failed", "lost", "unfinished", "deadlines")
 
 
