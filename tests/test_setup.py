@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -251,6 +252,17 @@ def test_the_list_for_an_administrator(machine):
     done = _run(machine, "packages.sh", "--print")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == ["clang", "fio", "cargo-web", "rustc-web"]
+
+
+def test_the_first_build_says_how_long_it_takes_and_took(machine):
+    """This test will build with a cargo that only makes the file; a second build is silent."""
+    _program(machine, "cargo", "install -D /dev/null target/release/weir")
+    path = [machine / "bin", "/usr/bin", "/bin"]
+    first, again = (_run(machine, "build.sh", path=path) for _ in range(2))
+    assert first.returncode == again.returncode == 0, first.stderr
+    assert "about 4 minutes on 2 processors" in first.stdout
+    assert re.search(r"^setup: built in 0 min \d+ s$", first.stdout, re.MULTILINE)
+    assert again.stdout == ""
 
 
 def test_a_system_without_dpkg(machine):
