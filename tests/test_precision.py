@@ -130,3 +130,27 @@ def test_simulate_and_plan_make_the_repetitions_of_the_decision(tmp_path):
     found = json.loads(done.stdout)
     assert found == json.loads((folder / "precision.json").read_text())
     assert (found["status"], made()) == ("reached", set(range(max(found["after"], 6))))
+
+
+def test_a_plan_says_how_many_repetitions_a_change_needs(tmp_path):
+    """This test will plan a simulated study with --power, also where there is no Python environment."""
+    study = tmp_path / "tiny.yml"
+    study.write_text(
+        STUDY.format(testbed="simulator", effect=0.2, at_most=12, duration_s=5, schedulers="[fcfs, sstf]")
+    )
+    results = tmp_path / "results"
+    assert weir("simulate", study, "--out", results).returncode == 0
+    done = weir("plan", study, "--power", "--results", results)
+    assert done.returncode == 0, done.stderr
+    assert "repetitions for a change, with power 0.8" in done.stdout
+    assert "sstf / fcfs" in done.stdout
+    done = weir("plan", study, "--power", "--results", tmp_path / "none")
+    assert done.returncode == 2
+    assert "tiny" in done.stderr
+    (tmp_path / "workloads").symlink_to(ROOT / "workloads")
+    (tmp_path / "studies").mkdir()
+    for name in ("testbeds", "traces"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    done = weir("plan", study, "--power", WEIR_ROOT=str(tmp_path))
+    assert done.returncode == 2
+    assert ".venv/bin/python: there is no Python environment. Run `make setup`" in done.stderr

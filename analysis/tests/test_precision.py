@@ -207,6 +207,7 @@ def test_the_command_decides_and_the_folder_keeps_it(folder, tmp_path, capsys):
     assert said["after"] == 3
     study = load_study(path)
     assert len(study.missing) == 2 * (said["repetitions"] - 3)
+    assert study.asked_repetitions == said["repetitions"]
     assert study.planned == 12
 
 

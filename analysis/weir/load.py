@@ -181,6 +181,11 @@ class Study:
     not_needed: tuple[str, ...] = ()
 
     @property
+    def asked_repetitions(self) -> int:
+        """Repetitions of each cell to make: with `precision`, those up to the next decision."""
+        return self.repetitions if self.precision is None else _asked(self.first_repetitions, self.decision)
+
+    @property
     def planned(self) -> int:
         """Runs of the plan."""
         return len(self.runs) + len(self.missing) + len(self.not_needed)
@@ -236,11 +241,11 @@ def load_study(path: Path | str) -> Study:
     precision = field(plan, plan_path, "precision", dict) if plan.get("precision") else None
     decision = _decision(path / DECISION, precision)
     first = field(plan, plan_path, "first_repetitions", int) if precision else 0
-    wanted = decision["repetitions"] if decision else first
+    asked = _asked(first, decision)
     not_needed = tuple(
         run_id
         for run_id, entry in planned.items()
-        if precision and run_id not in found and entry.get("block", 0) >= wanted
+        if precision and run_id not in found and entry.get("block", 0) >= asked
     )
     verified = Verified(path)
     try:
@@ -335,6 +340,10 @@ def _decision(path: Path, precision: dict[str, Any] | None) -> dict[str, Any] | 
     decision = read_document(path, DECIDE_AGAIN)
     field(decision, path, "repetitions", int)
     return decision if decision.get("precision") == precision else None
+
+
+def _asked(first: int, decision: dict[str, Any] | None) -> int:
+    return int(decision["repetitions"]) if decision else first
 
 
 def _comparison(plan: dict[str, Any], path: Path) -> dict[str, Any] | None:

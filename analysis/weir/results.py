@@ -298,7 +298,7 @@ class Study:
             "results": "sample of weir, in virtual time or on another machine" if self.is_sample else "yours",
             "runs": ", ".join(f"{count} {status}" for status, count in counts),
             "testbed": ", ".join(self.loaded.testbeds),
-            "repetitions": str(self.loaded.repetitions),
+            "repetitions": str(self.loaded.asked_repetitions),
         }
         rows |= {
             f"factor {name}": ", ".join(str(level) for level in levels)

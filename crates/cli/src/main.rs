@@ -27,6 +27,7 @@ mod network;
 mod observe;
 mod plan;
 mod plan_file;
+mod power;
 mod project;
 mod queue;
 mod replay;

@@ -11,6 +11,7 @@ use weir_study::{Plan, Run, Testbed, WHOLE_FORMAT, to_rows};
 
 use crate::exit::{self, bad_input};
 use crate::needs::Needs;
+use crate::power;
 use crate::project::Project;
 use crate::shard::is_of_shard;
 use crate::wanted;
@@ -53,6 +54,13 @@ pub struct Args {
     /// modules, memory, disks, devices to model. --devices FILE names its disks and mounts.
     #[arg(long)]
     needs: bool,
+    /// Print how many repetitions show a change of 5, 10 and 20 %, and the time that they take. The study's runs so far are the
+    /// pilot.
+    #[arg(long, conflicts_with_all = ["testbed", "devices", "json", "missing", "ids", "needs"])]
+    power: bool,
+    /// With --power: the folder of results. Default: that of the project.
+    #[arg(long, value_name = "DIR", requires = "power")]
+    results: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -64,7 +72,11 @@ enum Only {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let devices = args.devices.as_deref().map(Devices::read).transpose().map_err(bad_input)?;
-    let mut plan = Project::find()?.plan(&args.study)?;
+    let project = Project::find()?;
+    let mut plan = project.plan(&args.study)?;
+    if args.power {
+        return Err(power::analyse(&project, &plan.study, args.results.as_deref()));
+    }
     if let Some(only) = args.testbed {
         let testbed = match only {
             Only::Device => Testbed::Device,

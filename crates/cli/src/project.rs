@@ -38,6 +38,11 @@ impl Project {
         })
     }
 
+    /// The folder that holds `studies/` and `workloads/`.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     fn at(root: &Path) -> Option<Self> {
         root.join("workloads").is_dir().then(|| Project { root: root.to_owned() })
     }
