@@ -17,6 +17,7 @@ def estimates(
     label: str | None = None,
     *,
     across: bool = False,
+    infinite: str = axes.UNBOUNDED,
     **more: object,
 ) -> None:
     """A line of estimates with their intervals; one without interval has no bar, an infinite one a mark.
@@ -27,6 +28,7 @@ def estimates(
         found: the estimates.
         label: of the series.
         across: values go along the x axis instead of the y axis.
+        infinite: what stands beside the mark of an infinite estimate.
         more: properties of the line.
     """
     own = {"linewidth": 1.1, "markersize": 3.5} | more
@@ -40,7 +42,7 @@ def estimates(
     axis.errorbar(*(middle, places) if across else (places, middle), **ends, label=label, capsize=2, **own)
     for at, one in zip(x, found, strict=True):
         if np.isinf(one.estimate):
-            axes.unbounded(axis, at, str(own["color"]), across=across)
+            axes.unbounded(axis, at, str(own["color"]), across=across, text=infinite)
 
 
 def reference(axis: Axes, *at: float, across: bool = True, line: str = ":", **more: object) -> None:
