@@ -45,7 +45,8 @@ def compared(rows: pl.DataFrame) -> Figure:
         f"Left: streams up to which {LATE_PCT:g} % of requests are late, beside {light} (less) and {heavy} "
         f"(more) text requests a second. Middle and right: with {LIGHT} (less) and {HEAVY} (more) streams "
         f"that ask. Triangles: no load was too much, or more than {LONGEST_MS / 1000:g} s. {ADMITS} turns "
-        "away whom it cannot promise; all: serves them as best effort. Bars: 95 % t intervals over repetitions."
+        "away whom it cannot promise; all: serves them as best effort. Bars: 95 % t intervals over "
+        "repetitions."
     )
     with plots.style("usenix-column"):
         figure = plots.points(

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from weir.load import Level
 from weir.plots import axes as panels
-from weir.plots import facets, series
+from weir.plots import facets
 from weir.plots.axes import note as write_note
 from weir.plots.facets import Facets, Place, Table, centre
 from weir.plots.palette import PRINTED
@@ -141,7 +141,7 @@ def _draw(axis: Axes, table: pl.DataFrame, at: Facets, infinite: str, *, across:
         }
         if found:
             line = {"linestyle": look.linestyle if joined else "none", "linewidth": 0.9, "markersize": 4.5}
-            series.estimates(
+            panels.estimates(
                 axis, list(found), list(found.values()), across=across, infinite=infinite, **own, **line
             )
         for name, more in _MARKS.items():
