@@ -23,7 +23,7 @@ UNBOUNDED = "unbounded"
 #: What stands in place of an estimate that rests on too few responses.
 TOO_FEW = f"{DASH} too few responses"
 #: Width of a legend's key with its space, in letters.
-_KEY_LETTERS = 7
+_KEY_LETTERS = 9
 
 
 def panels(rows: int, columns: int, height: float, **share: object) -> tuple[Figure, list[Axes]]:
