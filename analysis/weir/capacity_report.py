@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from weir.capacity import Capacities
 from weir.errors import InputError
 from weir.labels import number, with_interval
-from weir.plots import estimates, legend, panels, style
+from weir.load import Level
+from weir.plots import Curve, curves
 from weir.statistics import CONFIDENCE, Interval
 
 
@@ -42,7 +43,6 @@ def shown_comparisons(found: Capacities, factor: str, baseline: str) -> pl.DataF
     return pl.DataFrame(rows)
 
 
-@style()
 def figure(found: Capacities, factor: str | None) -> Figure | None:
     """Shenoy's curve: the capacity by the number of clients of another class, a line for each level.
 
@@ -56,24 +56,19 @@ def figure(found: Capacities, factor: str | None) -> Figure | None:
     if not others or rows[others[0]].n_unique() < 2:
         return None
     along, kept = others[0], [name for name in found.keys if name not in (factor, others[0])]
-    places = rows.select(kept).unique(maintain_order=True).rows() if kept else [()]
-    drawn, grid = panels(1, len(places), 2.4, sharey=True)
-    for axis, place in zip(grid, places, strict=True):
-        of_panel = rows.filter(*(pl.col(name) == level for name, level in zip(kept, place, strict=True)))
-        levels = of_panel[factor].unique(maintain_order=True) if factor else [None]
-        for level in levels:
-            line = (of_panel if level is None else of_panel.filter(pl.col(factor) == level)).sort(along)
-            values = [
-                Interval(row["estimate"], row["low"], row["high"], row["n"], row["method"])
-                for row in line.to_dicts()
-            ]
-            estimates(axis, line[along].to_list(), values, str(level or ""), str(level or ""))
-        axis.set_xlabel(along.capitalize())
-        axis.set_title(", ".join(f"{name} {level}" for name, level in zip(kept, place, strict=True)))
-    grid[0].set_ylabel(f"Largest number of {found.search.class_name} clients")
-    if factor:
-        legend(drawn, grid, title=factor)
-    return drawn
+    lines: dict[tuple[str, Level], list[dict[str, Any]]] = {}
+    for row in rows.sort(along, maintain_order=True).to_dicts():
+        panel = ", ".join(f"{name} {row[name]}" for name in kept)
+        lines.setdefault((panel, row[factor] if factor else ""), []).append(row)
+    drawn = {
+        key: Curve(
+            [row[along] for row in of],
+            [Interval(row["estimate"], row["low"], row["high"], row["n"], row["method"]) for row in of],
+        )
+        for key, of in lines.items()
+    }
+    y = f"Largest number of {found.search.class_name} clients"
+    return curves(drawn, along.capitalize(), y, share="y", title=factor)
 
 
 def parse_others(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:

@@ -1,9 +1,6 @@
 """Figures: single disks: Figs. 4.5 to 4.7, 4.10, 7.3 to 7.8."""
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.colorbar import ColorbarBase
 from matplotlib.figure import Figure
 
 from papers.clockwise import source
@@ -35,29 +32,21 @@ def seeks(drive: Drive) -> Figure:
     )  # fmt: skip
 
 
-@plots.style()
 def bandwidths(bench: Bench) -> Figure:
     """Figs. 4.6, 4.7 and 4.10: bandwidth by block and zone."""
     found = {}
     for zone in ZONES:
-        look = {
-            "color": _shade(zone / 11),
-            "linewidth": 1.0,
-            "markersize": 2,
-            "marker": "o",
-            "linestyle": "-",
-        }
         rates = {"(a) write, drive's cache on": [write_behind_mb_s(bench, zone, kb) for kb in SIZES_KB]} | {
             title: [kb / 1024 / bench.raw(zone, sectors_of(kb), write=write).mean() * 1e3 for kb in SIZES_KB]
             for title, write in (("(b) read, cache off", False), ("(c) write, cache off", True))
         }
-        found |= {(title, f"_{zone}"): Curve(SIZES_KB, own, more=look) for title, own in rates.items()}
+        look = {"linewidth": 1.0, "markersize": 2, "marker": "o", "linestyle": "-"}
+        found |= {(title, zone): Curve(SIZES_KB, own, more=look) for title, own in rates.items()}
     figure = plots.curves(
-        found, "Block (KB)", "Bandwidth (MB/s)", share="xy", level=[9.5],
+        found, "Block (KB)", "Bandwidth (MB/s)", share="xy", level=[9.5], title="Zone",
         note="Means of up to 400 requests that begin a track. Dotted: Fast SCSI-2, 9.5 MB/s.",
     )  # fmt: skip
     plots.powers_of_two(figure.axes[0], SIZES_KB[::2])
-    _zones(figure, figure.axes)
     return figure
 
 
@@ -78,23 +67,6 @@ def zig_zag(bench: Bench) -> Figure:
         legends=["lower right"],
         note="Whole tracks and 10, 60 and 120 sectors more. Dotted: what passes the heads.",
     )  # fmt: skip
-
-
-def _shade(part: float) -> tuple[float, float, float, float]:
-    """A colour of a scale from dark to light; the lightest are left out."""
-    return colormaps["viridis"](0.92 * part)
-
-
-def _zones(figure: Figure, axes: list[Axes]) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import ListedColormap, Normalize
-
-    colours = ListedColormap([_shade(zone / 11) for zone in ZONES])
-    bar: ColorbarBase = figure.colorbar(
-        ScalarMappable(Normalize(-0.5, 11.5), colours), ax=axes, shrink=0.9, ticks=range(0, 12, 2), pad=0.01
-    )
-    bar.set_label("Zone")
-    bar.outline.set_visible(False)
 
 
 def reads(bench: Bench, zone: int) -> Figure:

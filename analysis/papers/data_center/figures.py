@@ -1,6 +1,6 @@
 """Figures: tables 2 and 4 to 6 as ratios, and Figs. 5 to 14."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 from matplotlib.figure import Figure
@@ -12,6 +12,7 @@ from papers.data_center.names import (
     BACKGROUND,
     DOCUMENTS,
     EXT4,
+    GLUSTER,
     HOT,
     LABELS,
     MIXES,
@@ -43,62 +44,49 @@ NUMBERED = WORDS | {f"class{at}": str(at) for at in range(5)} | {ALONG: "class o
 
 def access(table: pl.DataFrame) -> Figure:
     """Table 2: how many times as long as on ext4 each operation takes."""
-
-    def cell(filesystem: str, name: str) -> dict[str, object]:
-        return {"filesystem": filesystem, "class": name}
-
-    cells = [(of, name) for of in (*NETWORKED.values(), "glusterfs") for name in OPERATIONS]
-    found = {key: ratio(*(sample(table, "us", **cell(of, key[1])) for of in (key[0], EXT4))) for key in cells}
-    was = {key: printed.by(*(printed.access_us(of, key[1]) for of in (key[0], EXT4))) for key in cells}
+    found, was = {}, {}
+    for of, name in ((of, name) for of in (*NETWORKED.values(), GLUSTER) for name in OPERATIONS):
+        pair = (sample(table, "us", filesystem=one, **{"class": name}) for one in (of, EXT4))
+        found[of, name] = ratio(*pair)
+        was[of, name] = printed.by(*(printed.access_us(one, name) for one in (of, EXT4)))
     words = {
         name: what if name == "open-close" else f"{what}, {size}" for name, (what, size) in OPERATIONS.items()
     }
-    return _times_ext4(
-        found,
-        was,
-        (FILESYSTEM, ALONG),
-        OPERATIONS,
-        words,
-        "Latency, times that of ext4",
-        "the paper, by ext3fs",
-    )
+    note = "the paper, by ext3fs"
+    return _times_ext4(found, was, (FILESYSTEM, ALONG), OPERATIONS, "Latency", note, words)
 
 
 def documents(table: pl.DataFrame) -> Figure:
     """Tables 4 and 5: how many times as long as on ext4 a document takes, behind the web server."""
     found, was = {}, {}
-    titles = {True: "cached (Table 4)", False: "not cached (Table 5)"}
-    for cached, title in titles.items():
-        for filesystem, size in ((of, size) for of in NETWORKED.values() for size in SIZES):
+    for cached, title in ((True, "cached (Table 4)"), (False, "not cached (Table 5)")):
+        for of, size in ((of, size) for of in NETWORKED.values() for size in SIZES):
             cell = {"variant": document(size, cached=cached), "class": DOCUMENTS}
-            pair = (sample(table, "response_ms", filesystem=of, **cell) for of in (filesystem, EXT4))
-            old = (printed.response_us(of, size, cached=cached) for of in (filesystem, EXT4))
-            key = filesystem, size, title
-            found[key], was[key] = ratio(*pair), printed.by(*old)
+            pair = (sample(table, "response_ms", filesystem=one, **cell) for one in (of, EXT4))
+            found[of, size, title] = ratio(*pair)
+            old = (printed.response_us(one, size, cached=cached) for one in (of, EXT4))
+            was[of, size, title] = printed.by(*old)
     note = "the paper, by ext3fs (64K of Lustre, not cached, as misprinted)"
-    return _times_ext4(
-        found, was, (FILESYSTEM, ALONG, PANEL), SIZES, {},
-        "Response, times that of ext4", note,
-    )  # fmt: skip
+    return _times_ext4(found, was, (FILESYSTEM, ALONG, PANEL), SIZES, "Response", note, {})
 
 
 def _times_ext4(
     found: Mapping[tuple, Interval | None],
     was: Mapping[tuple, float | None],
     names: tuple[str, ...],
-    along: Sequence[str],
-    words: dict[str, str],
+    along: Iterable[str],
     title: str,
     note: str,
+    words: dict[str, str],
 ) -> Figure:
     """Ratios of ours, and of the paper's as open markers."""
     kept = {key[0] for key, one in found.items() if one is not None}
     rows = [dict(zip(names, key, strict=True)) | {"printed": of} for key, of in was.items() if key[0] in kept]
-    both = plots.tabled(found, *names).join(pl.DataFrame(rows), on=names, how="right")
     figure = plots.points(
-        both, x=ALONG, hue=FILESYSTEM, col=PANEL if PANEL in names else None,
-        order={ALONG: list(along), FILESYSTEM: list(LABELS)}, words=WORDS | words, title=title, log=True,
-        height=2.9, note=f"Open: {note}. {BARS}",
+        plots.tabled(found, *names).join(pl.DataFrame(rows), on=names, how="right"),
+        x=ALONG, hue=FILESYSTEM, col=PANEL if PANEL in names else None,
+        order={ALONG: list(along), FILESYSTEM: list(LABELS)}, words=WORDS | words,
+        title=f"{title}, times that of ext4", log=True, height=2.9, note=f"Open: {note}. {BARS}",
     )  # fmt: skip
     for axis in figure.axes:
         plots.reference(axis, 1, line="-")

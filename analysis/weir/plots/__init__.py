@@ -8,14 +8,13 @@ panels with `panels`, and ends with `legend` and `note`. `with style("usenix-col
 width.
 """
 
-from weir.plots.axes import legend, log_x, log_y, name_rows, note, panels, plain, powers_of_two
+from weir.plots.axes import legend, log_x, log_y, name_rows, note, panels, plain, powers_of_two, reference
 from weir.plots.charts import heat_map, intervals, ratios, split, timeline
 from weir.plots.curves import Curve, curves
 from weir.plots.distributions import spread, tail
 from weir.plots.facets import Place
 from weir.plots.palette import PALETTE, PRINTED
 from weir.plots.points import points, tabled
-from weir.plots.series import reference
 from weir.plots.style import SIZES, adaptive_svg, encode, save, style
 
 __all__ = [

@@ -1,15 +1,18 @@
-"""Panels of a figure: axes and their scales, titles, legends, marks of unbounded values, the note below."""
+"""Panels of a figure: scales of axes, legends, estimates and their marks, reference lines, the note below."""
 
 from collections.abc import Iterable, Sequence
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from weir.labels import DASH
+from weir.plots.palette import PRINTED
 from weir.plots.style import QUIET, on_lines, width_inch
+from weir.statistics import Interval
 
 #: A positive axis whose largest value is this many times its smallest is logarithmic.
 LOG_RATIO = 30
@@ -20,26 +23,23 @@ UNBOUNDED = "unbounded"
 #: What stands in place of an estimate that rests on too few responses.
 TOO_FEW = f"{DASH} too few responses"
 #: Width of a legend's key with its space, in letters.
-_KEY_LETTERS = 7
+_KEY_LETTERS = 9
 
 
-def panels(
-    rows: int, columns: int, height: float, *, width: float | None = None, **share: object
-) -> tuple[Figure, list[Axes]]:
+def panels(rows: int, columns: int, height: float, **share: object) -> tuple[Figure, list[Axes]]:
     """A figure with a grid of panels.
 
     Args:
         rows: of panels.
         columns: of panels.
         height: of the figure in inches.
-        width: of the figure in inches; that of the style if None.
         share: what panels share (`sharex`, `sharey`), and `height_ratios`.
 
     Returns:
         The figure and its panels, row by row.
     """
     # Not through pyplot, which keeps every figure in a global list.
-    figure = Figure(figsize=(width or width_inch(), height), layout="constrained")
+    figure = Figure(figsize=(width_inch(), height), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False, **share).flat)
 
 
@@ -124,6 +124,56 @@ def unbounded(
         axis.plot(at, edge, marker="^", transform=axis.get_xaxis_transform(), **look)
         turned = {"rotation": 90, "ha": "center", "va": "top"}
         axis.text(at, before - 0.02, text, transform=axis.get_xaxis_transform(), **turned, **own)
+
+
+def estimates(
+    axis: Axes,
+    x: Sequence[float],
+    found: Sequence[Interval],
+    label: str | None = None,
+    *,
+    across: bool = False,
+    infinite: str = UNBOUNDED,
+    **more: object,
+) -> None:
+    """A line of estimates with their intervals; one without interval has no bar, an infinite one a mark.
+
+    Args:
+        axis: the panel.
+        x: where each stands on the other axis.
+        found: the estimates.
+        label: of the series.
+        across: values go along the x axis instead of the y axis.
+        infinite: what stands beside the mark of an infinite estimate.
+        more: properties of the line.
+    """
+    own = {"linewidth": 1.1, "markersize": 3.5} | more
+    kept = [(at, one) for at, one in zip(x, found, strict=True) if np.isfinite(one.estimate)]
+    error = [
+        [0 if one.low is None else one.estimate - one.low for _, one in kept],
+        [0 if one.high is None else one.high - one.estimate for _, one in kept],
+    ]
+    places, middle = [at for at, _ in kept], [one.estimate for _, one in kept]
+    ends = {"xerr": error} if across else {"yerr": error}
+    axis.errorbar(*(middle, places) if across else (places, middle), **ends, label=label, capsize=2, **own)
+    for at, one in zip(x, found, strict=True):
+        if np.isinf(one.estimate):
+            unbounded(axis, at, str(own["color"]), across=across, text=infinite)
+
+
+def reference(axis: Axes, *at: float, across: bool = True, line: str = ":", **more: object) -> None:
+    """Lines at a paper's numbers, at limits or at events.
+
+    Args:
+        axis: the panel.
+        at: the numbers.
+        across: horizontal lines; else vertical ones.
+        line: the dashes.
+        more: properties of the lines.
+    """
+    for value in at:
+        own = {"color": PRINTED, "linewidth": 0.8, "linestyle": line} | more
+        (axis.axhline if across else axis.axvline)(value, **own)
 
 
 def cut(axis: Axes, at: float, end: float, color: str, *, low: bool, across: bool = False) -> None:

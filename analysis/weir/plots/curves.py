@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from weir.load import Level
 from weir.plots import axes as panels
-from weir.plots import facets, series
+from weir.plots import facets
 from weir.plots.axes import note as write_note
 from weir.plots.palette import PRINTED, Look, looks
 from weir.plots.style import on_lines, style
@@ -57,7 +58,7 @@ class Curve:
 
 @style()
 def curves(
-    found: Mapping[tuple[str, str], Curve | Sequence[Curve]],
+    found: Mapping[tuple[str, Level], Curve | Sequence[Curve]],
     x: Titles,
     y: Titles,
     *,
@@ -69,6 +70,7 @@ def curves(
     xlim: tuple[float, float] | None = None,
     ylim: tuple[float | None, float | None] | None = (0, None),
     legends: Sequence[str] = (),
+    title: str | None = None,
     absent: str = "",
     note: str = "",
 ) -> Figure:
@@ -76,7 +78,7 @@ def curves(
 
     Args:
         found: by the titles of panel and series. Several curves of one series have one name in the legend; a
-            series without any curve makes a panel that says `absent`.
+            series without any curve makes a panel that says `absent`. Series of numbers are shades.
         x: title of the x axis; a title for each panel if they differ.
         y: title of the y axis, or titles.
         columns: of panels; by default all are in one line.
@@ -87,6 +89,7 @@ def curves(
         xlim: the range of the x axes; that of the curves if None.
         ylim: the range of the y axes; that of the curves if None.
         legends: the place of a legend in each panel, in matplotlib's words, in place of one of all panels.
+        title: of the legend of all panels.
         absent: what a panel without curves says.
         note: what lines and shades are.
     """
@@ -107,7 +110,7 @@ def curves(
         axis = axes[names.index(panel)]
         each = of if isinstance(of, Sequence) else [of]
         for nth, one in enumerate(each):
-            _draw(axis, one, label if nth == 0 else None, look[panel, _like(label, of)])
+            _draw(axis, one, None if nth else facets.level_text(label), look[panel, _like(label, of)])
         if not each:
             axis.set_axis_off()
             axis.text(0.5, 0.5, absent, transform=axis.transAxes, ha="center", color=PRINTED)
@@ -122,7 +125,7 @@ def curves(
         axis.tick_params(labelbottom=is_last or "x" not in share)
         for numbers, across in ((level, True), (at, False)):
             own = numbers.get(panel, ()) if isinstance(numbers, Mapping) else numbers
-            series.reference(axis, *own, across=across)
+            panels.reference(axis, *own, across=across)
         axis.margins(x=0.02)
         axis.set(**{name: ends for name, ends in (("xlim", xlim), ("ylim", ylim)) if ends})
     for axis in axes[len(names) :]:
@@ -133,17 +136,18 @@ def curves(
         handles = {}
         for axis in axes:
             handles = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True)) | handles
-        handles = {label: handles[label] for _, label in found if label in handles}
+        names = (facets.level_text(label) for _, label in found)
+        handles = {name: handles[name] for name in names if name in handles}
         # Beside three panels a legend would leave them no room.
         if columns > 2:
-            panels.keys(figure, handles, loc="outside upper left")
+            panels.keys(figure, handles, title=title, loc="outside upper left")
         else:
-            facets.place_legend(figure, handles, None)
+            facets.place_legend(figure, handles, title)
     write_note(figure, note)
     return figure
 
 
-def _like(label: str, of: Curve | Sequence[Curve]) -> str:
+def _like(label: Level, of: Curve | Sequence[Curve]) -> Level:
     return (of[0] if isinstance(of, Sequence) else of).like or label
 
 
@@ -160,6 +164,6 @@ def _draw(axis: Axes, curve: Curve, label: str | None, look: Look) -> None:
         shade = {"color": own["color"], "alpha": 0.2, "linewidth": 0, "step": step}
         axis.fill_between(curve.x, curve.low, curve.high, **shade)
     if isinstance(curve.y[0], Interval):
-        series.estimates(axis, curve.x, curve.y, label, **own)
+        panels.estimates(axis, curve.x, curve.y, label, **own)
     else:
         axis.plot(curve.x, curve.y, label=label, **own)

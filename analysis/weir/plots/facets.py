@@ -161,12 +161,22 @@ class Facets:
         return only(table, {self.row: row, self.col: col})
 
 
-def grid(at: Facets, *, height: float | None = None, sharex: bool = True, sharey: bool = True) -> Figure:
-    """A figure with a panel for each level of the columns and rows; columns that do not fit go below."""
+def grid(
+    at: Facets,
+    *,
+    height: float | None = None,
+    sharex: bool = True,
+    sharey: bool = True,
+    wrapped: bool = True,
+) -> Figure:
+    """A figure with a panel for each level of the columns and rows; columns that do not fit go below.
+
+    All columns stay in one line if not `wrapped`.
+    """
     columns, rows = len(at.levels[at.col]), len(at.levels[at.row])
     fit = max(1, int(width_inch() / _PANEL_INCH))
     wrap = None
-    if at.row is None and columns > fit:
+    if wrapped and at.row is None and columns > fit:
         # Lines of equal length, so that none has a single panel.
         wrap = -(-columns // -(-columns // fit))
         rows, columns = -(-columns // wrap), wrap

@@ -69,19 +69,6 @@ def _reach(study: Study, table: pl.DataFrame, name: str) -> int:
     return table.group_by(TESTBED).agg(pl.col(name).n_unique().alias("n"))["n"].max()
 
 
-def levels_of(study: Study, table: pl.DataFrame, name: str | None) -> list[Level | None]:
-    """The levels of a column that occur in the table, in the plan's order; `[None]` for no column."""
-    if name is None:
-        return [None]
-    present = table[name].unique(maintain_order=True).to_list()
-    planned = study.factors.get(name, present)
-    # A factor of mixed types is text in the table.
-    order = {str(level): position for position, level in enumerate(planned)}
-    return sorted(
-        (level for level in present if level is not None), key=lambda v: order.get(str(v), len(order))
-    )
-
-
 def is_numeric(levels: list[Level]) -> bool:
     """Whether a factor's levels are points on a scale."""
     return all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels)

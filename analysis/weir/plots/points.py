@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from weir.load import Level
 from weir.plots import axes as panels
-from weir.plots import facets, series
+from weir.plots import facets
 from weir.plots.axes import note as write_note
 from weir.plots.facets import Facets, Place, Table, centre
 from weir.plots.palette import PRINTED
@@ -58,6 +58,7 @@ def points(
     joined: bool = True,
     log: bool | Sequence[Level] | None = None,
     sharey: bool = True,
+    infinite: str = panels.UNBOUNDED,
     height: float | None = None,
     note: str = "",
 ) -> Figure:
@@ -78,6 +79,7 @@ def points(
         log: logarithmic axes of values; by default where values span many decades, with `across` of the
             panels of these levels.
         sharey: whether panels share the axis of values.
+        infinite: what stands beside the mark of an infinite estimate.
         height: of the figure without legend and note, in inches.
         note: what bars and marks are.
 
@@ -91,11 +93,11 @@ def points(
         raise ValueError("there is no estimate to draw")
     if across:
         height = height or 1.0 + _ROW_INCH * len(at.levels[at.x])
-    figure = facets.grid(at, height=height, sharex=not across, sharey=across or sharey)
+    figure = facets.grid(at, height=height, sharex=not across, sharey=across or sharey, wrapped=not across)
     inches = 0.66 * figure.get_figwidth() / panels.grid_shape(figure.axes)[1]
     for axis, _, of_col in at.panels(figure):
         own = at.only(at.table, None, of_col)
-        _draw(axis, own, at, across=across, joined=joined and not across)
+        _draw(axis, own, at, infinite, across=across, joined=joined and not across)
         if own["estimate"].is_null().all():
             axis.text(0.5, 0.5, ABSENT, transform=axis.transAxes, ha="center", color=PRINTED)
         if across:
@@ -124,7 +126,7 @@ def points(
     return figure
 
 
-def _draw(axis: Axes, table: pl.DataFrame, at: Facets, *, across: bool, joined: bool) -> None:
+def _draw(axis: Axes, table: pl.DataFrame, at: Facets, infinite: str, *, across: bool, joined: bool) -> None:
     for level in at.levels[at.hue]:
         rows = facets.only(table, {at.hue: level})
         if at.x:
@@ -139,7 +141,9 @@ def _draw(axis: Axes, table: pl.DataFrame, at: Facets, *, across: bool, joined: 
         }
         if found:
             line = {"linestyle": look.linestyle if joined else "none", "linewidth": 0.9, "markersize": 4.5}
-            series.estimates(axis, list(found), list(found.values()), across=across, **own, **line)
+            panels.estimates(
+                axis, list(found), list(found.values()), across=across, infinite=infinite, **own, **line
+            )
         for name, more in _MARKS.items():
             for place, values in zip(places, rows[name] if name in rows.columns else (), strict=False):
                 marks = values if isinstance(values, pl.Series) else [values]
