@@ -4,6 +4,7 @@ It reads the study's folder and writes nothing. A run is published by one rename
 folder that is being copied from another host is not: it is read again later.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator, Set
@@ -165,11 +166,12 @@ class Follower:
 
 
 def _finished_ns(folder: Path) -> int:
-    """When a run was finished; 0 where its manifest is absent."""
-    try:
-        return (folder / MANIFEST).stat().st_mtime_ns
-    except OSError:
-        return 0
+    """When a run was finished; 0 where that is not known."""
+    # An older version of weir wrote no manifest.
+    for name in (MANIFEST, "run.json"):
+        with contextlib.suppress(OSError):
+            return (folder / name).stat().st_mtime_ns
+    return 0
 
 
 def _finished(run: Run, at_ns: int) -> _Finished:
