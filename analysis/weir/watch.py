@@ -14,7 +14,7 @@ from rich.text import Text
 from weir import pages
 from weir.answers import answers
 from weir.errors import InputError
-from weir.labels import label, with_interval
+from weir.labels import label, number
 from weir.progress import Follower, Progress
 from weir.statistics import summarise
 from weir.study import cell_label, objective_metric
@@ -30,9 +30,11 @@ _PATIENCE_S = 10.0
 #: The longest list of a view.
 _MOST = 6
 _INTERIM = (
-    "Intervals of an unfinished study move, and the first one that excludes 1 may include it later: "
-    "conclude when all runs are finished."
+    "Intervals of an unfinished study move: one that excludes 1 now may include it later. "
+    "Conclude when all runs are finished."
 )
+#: How an interval is written: see `answers.Answer.effect`.
+_CI = "95 % CI"
 #: Exit code of a program that is ended by ctrl-c.
 INTERRUPTED = 130
 
@@ -107,10 +109,10 @@ def lines(progress: Progress) -> list[tuple[str, str]]:
     if progress.steal:
         share = [f"{100 * value:.1f} %" for value in (progress.steal[-1], max(progress.steal))]
         found.append(("CPU steal", f"{share[0]} of the wanted CPU time in the last run, {share[1]} at most"))
-    effects = _effects(progress)
-    if effects and not progress.is_complete:
-        effects = [*_few(effects), _INTERIM]
-    found += zip(["effects", *[""] * len(effects)], _few(effects), strict=False)
+    effects = _few(_effects(progress)) or ["none yet"]
+    if not progress.is_complete and any(_CI in text for text in effects):
+        effects.append(_INTERIM)
+    found += zip(["effects", *[""] * len(effects)], effects, strict=False)
     if study.decision:
         found.append(("precision", study.decision["sentence"]))
     return found
@@ -172,7 +174,9 @@ def _effects(progress: Progress) -> list[str]:
         return []
     found = answers(study, table)
     if found:
-        return [one.sentence() if progress.is_complete else one.effect() for one in found]
+        if progress.is_complete:
+            return [one.sentence() for one in found]
+        return [one.effect() for one in found if one.ratio is not None]
     texts = []
     for app_class in study.classes:
         metric, _ = objective_metric(app_class)
@@ -181,9 +185,11 @@ def _effects(progress: Progress) -> list[str]:
             continue
         about = label(metric)
         for row in summarise(rows, metric, list(study.varied), about.method).iter_rows(named=True):
-            value = with_interval(row["estimate"], row["low"], row["high"])
-            cell = cell_label(row, study.varied)
-            texts.append(f"{app_class.name}, {about.axis}: {value} for {cell} (n = {row['n']})")
+            parts = [f"n = {row['n']}"]
+            if row["low"] is not None and row["high"] is not None:
+                parts.insert(0, f"{_CI} {number(row['low'])} to {number(row['high'])}")
+            value = f"{number(row['estimate'])} for {cell_label(row, study.varied)} ({', '.join(parts)})"
+            texts.append(f"{app_class.name}, {about.axis}: {value}")
     return texts
 
 
