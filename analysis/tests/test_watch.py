@@ -136,6 +136,20 @@ def test_a_half_copied_run_is_read_once_it_is_whole(growing):
     assert (found.damaged, len(found.study.valid_runs)) == ({}, 2)
 
 
+def test_a_study_is_complete_with_a_damaged_run_but_not_with_a_copy_in_progress(growing):
+    while len(growing.waiting) > 1:
+        growing.publish()
+    folder = growing.folder / growing.waiting[0]
+    folder.mkdir()
+    shutil.copy(growing.sample / folder.name / "run.json", folder)
+    follower = Follower(growing.folder)
+    found = follower.progress()
+    assert (list(found.damaged), found.is_complete) == ([folder.name], False)
+    old = time.time() - 3600
+    os.utime(folder, (old, old))
+    assert follower.progress().is_complete
+
+
 def test_a_run_that_is_made_again_is_read_again(growing):
     follower = Follower(growing.folder)
     folder = growing.publish()

@@ -38,6 +38,7 @@ class Progress:
         running: ids of planned runs that are made in this folder, with the seconds since they began.
         unread: runs that are finished, and not read yet.
         damaged: finished runs that cannot be read, with the reason, by id.
+        is_copied: whether one of these was changed lately: it may be a copy that is not whole yet.
         left_s: estimate of the time left in seconds; None without one.
         idle_s: time since the last run was finished or began; None without a run.
         is_paused: whether no run is made in this folder, and none was for longer than a run takes.
@@ -51,6 +52,7 @@ class Progress:
     running: dict[str, float]
     unread: int
     damaged: dict[str, str]
+    is_copied: bool
     left_s: float | None
     idle_s: float | None
     is_paused: bool
@@ -72,7 +74,7 @@ class Progress:
         """Whether every run is finished and was read, and a study with `precision` needs no more."""
         decision = self.study.decision
         is_decided = self.study.precision is None or (decision is not None and decision["status"] != GO_ON)
-        return is_decided and not self.study.missing and not self.unread and not self.running
+        return is_decided and not (self.study.missing or self.unread or self.running or self.is_copied)
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ class Follower:
             running=running,
             unread=len(unread),
             damaged=damaged,
+            is_copied=any(now - _changed_s(self.path / id) < _PAUSE_S for id in damaged),
             left_s=_left_s(study, known, finished, estimate_s, now),
             idle_s=idle_s,
             is_paused=not running and (idle_s is None or idle_s > _pause_s(finished)),
@@ -172,6 +175,14 @@ def _finished_ns(folder: Path) -> int:
         with contextlib.suppress(OSError):
             return (folder / name).stat().st_mtime_ns
     return 0
+
+
+def _changed_s(folder: Path) -> float:
+    """When a file was last put into a folder."""
+    try:
+        return folder.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _finished(run: Run, at_ns: int) -> _Finished:
