@@ -68,6 +68,12 @@ def growing(tmp_path) -> Growing:
     return Growing(tmp_path / "results" / "quick")
 
 
+@pytest.fixture(autouse=True)
+def not_idle(monkeypatch):
+    """The process of the tests does not yield to all others."""
+    monkeypatch.setattr(watch, "_be_idle", lambda: None)
+
+
 def text_of(found) -> str:
     return "\n".join(f"{name}: {text}" for name, text in watch.lines(found))
 
@@ -172,15 +178,15 @@ def test_reading_is_shared_out_over_several_looks(growing):
     assert follower.progress().is_complete
 
 
-def test_time_left_is_that_of_the_last_session(growing):
+def test_time_left_is_that_of_the_last_session(growing, monkeypatch):
     """Ten runs: five an hour ago, 1 s each, then five at 20 s each; the last 5 s ago."""
     now = time.time()
     for i in range(10):
         folder = growing.publish()
         at = now - 3600 + i if i < 5 else now - 5 - 20 * (9 - i)
         os.utime(folder / "manifest.json", (at, at))
-    follower = Follower(growing.folder)
-    assert follower.progress().left_s == pytest.approx(2 * 20 - 5, abs=2)
+    monkeypatch.setattr(progress.time, "time", lambda: now)
+    assert Follower(growing.folder).progress().left_s == pytest.approx(2 * 20 - 5)
 
 
 def test_invalid_runs_rules_and_steal_are_told(tmp_path):
@@ -217,6 +223,8 @@ def test_an_unknown_study_is_named(tmp_path, capsys):
     error = capsys.readouterr().err
     assert "quikc" in error
     assert "there is no such folder" in error
+    assert main(["watch", str(locate.SAMPLE / "quick"), "--once", "--page", str(tmp_path)]) == 2
+    assert "name another file with --page" in capsys.readouterr().err
     # A folder without a plan.
     (tmp_path / "empty").mkdir()
     assert main(["watch", "empty", "--results", str(tmp_path)]) == 2
