@@ -9,7 +9,7 @@ HOSTS ?=
 DIST ?= bookworm
 TESTS ?= yes
 # Variables of make's command line. An unknown name or value ends make before anything is done.
-READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM CLASS CAPACITY_ARGS
+READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM CLASS CAPACITY_ARGS PAGE
 # For fuzz.
 TARGET ?=
 FUZZ_S ?= 60
@@ -26,7 +26,7 @@ export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.weir/rust:$(PATH)
 quoted = '$(subst ','\'',$(1))'
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 ARGUMENTS := python3 setup/arguments.py '$(MAKECMDGOALS)' '$(given)' $(foreach name,$(READ),$(call quoted,$(name)=$($(name))))
-ifneq (,$(filter study hosts hosts-down report compare power precision variation capacity export figures molecule test-fresh,$(MAKECMDGOALS)))
+ifneq (,$(filter study watch hosts hosts-down report compare power precision variation capacity export figures molecule test-fresh,$(MAKECMDGOALS)))
 # A new machine has no Python yet: setup installs it, then reads the arguments.
 has_python := $(shell command -v python3)
 problem := $(if $(has_python),$(shell $(ARGUMENTS)))
@@ -37,7 +37,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study figures lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study watch figures lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,11 @@ sample: setup ## Make the sample results again, from results/ or in virtual time
 
 report: setup ## Write the report of one study that has results (STUDY=quick)
 	@$(PYTHON) -m weir report results/$(STUDY)
+
+# No setup: it would build while a study runs.
+watch: ## Show a study while it runs: progress, time left, effects, validity (STUDY=quick PAGE=watch.html)
+	@setup/python.sh
+	@$(PYTHON) -m weir watch $(call quoted,$(STUDY)) $(if $(PAGE),--page $(call quoted,$(PAGE)))
 
 compare: setup ## Compare two results of one study: better, worse, same or undecided (A=results-6.12/quick B=results-6.18/quick)
 	@$(PYTHON) -m weir compare $(call quoted,$(A)) $(call quoted,$(B))

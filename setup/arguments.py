@@ -15,6 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("netns", "qemu", "ssh")
 DISTRIBUTIONS = ("bookworm", "trixie")
 FORMS = ("parquet", "csv", "arrow")
+#: Targets that read STUDY.
+OF_ONE_STUDY = {
+    "study", "watch", "report", "figures", "export", "power", "precision", "variation", "capacity",
+}  # fmt: skip
 #: Variables without which a target has nothing to do.
 NEEDED = {
     "capacity": {"CLASS": "the class whose clients are counted (CLASS=video)"},
@@ -39,10 +43,10 @@ def problems(goals, given, values):
     for name in given:
         if name not in values and not name.startswith(OTHERS) and not name.lower().endswith("_proxy"):
             yield f"{name}: unknown variable{meant(name, values)} (known: {', '.join(values)})"
-    for name in ("STUDY", "HOSTS", "KIND", "N", "ROLE", "A", "B", "TO", "FORM", "CLASS"):
+    for name in ("STUDY", "HOSTS", "KIND", "N", "ROLE", "A", "B", "TO", "FORM", "CLASS", "PAGE"):
         if any(mark in values[name] for mark in "'\"\\"):
             yield f"{name}: has a quote or a backslash"
-    if {"study", "report", "figures", "export", "power", "precision", "variation", "capacity"} & set(goals):
+    if OF_ONE_STUDY & set(goals):
         yield from study_problems(goals, values["STUDY"])
     if "study" in goals:
         if values["RETRY"] not in ("", "invalid"):

@@ -345,6 +345,7 @@ def _version(text):
         (("molecule", "ROLE=ngnix"), "ROLE=ngnix: unknown role, did you mean `nginx`?"),
         (("test-fresh", "DIST=bookwurm"), "DIST=bookwurm: unknown distribution, did you mean `bookworm`?"),
         (("compare", "A=results/quick"), "B: compare needs it"),
+        (("watch", "STUDY=quikc"), "STUDY=quikc: unknown study, did you mean `quick`?"),
         (("export", "TO=tables", "FORM=xls"), "FORM=xls: unknown value (known: parquet, csv, arrow)"),
         (("studi",), "No rule to make target 'studi'"),
     ],

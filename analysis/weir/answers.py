@@ -85,12 +85,20 @@ class Answer:
 
     def sentence(self) -> str:
         """The answer in one sentence, with its interval and what would settle it."""
+        return f"{self.effect()}; {self._verdict()}." if self._has_ratio else f"{self.effect()}."
+
+    @property
+    def _has_ratio(self) -> bool:
+        return self.ratio is not None and math.isfinite(self.ratio) and self.ratio != 0
+
+    def effect(self) -> str:
+        """The ratio with its interval, without what would settle it."""
         what = f"{self.class_name}, {label(self.metric).text.lower()}"
         pair = f"{self.factor} {self.level} relative to {self.baseline}"
         if self.ratio is None:
-            return f"{what}: {pair} cannot be compared ({self.note})."
-        if not math.isfinite(self.ratio) or self.ratio == 0:
-            return f"{what}: {self.level} relative to {self.baseline} is {self.note}."
+            return f"{what}: {pair} cannot be compared ({self.note})"
+        if not self._has_ratio:
+            return f"{what}: {self.level} relative to {self.baseline} is {self.note}"
         size = f"{number(self.ratio)} times that of {self.baseline}"
         parts = [f"n = {self.n}"]
         if self.low is not None and self.high is not None:
@@ -101,7 +109,7 @@ class Answer:
             parts.append(f"same direction in {self.agree} of {self.cells} cells")
         if self.testbed:
             parts.append(f"testbed {self.testbed}")
-        return f"{what}: {self.level} takes {size} ({', '.join(parts)}); {self._verdict()}."
+        return f"{what}: {self.level} takes {size} ({', '.join(parts)})"
 
     def _verdict(self) -> str:
         if self.settled:

@@ -68,6 +68,18 @@ def _parser() -> argparse.ArgumentParser:
     summary.add_argument("--fresh", action="store_true", help="compute the metrics first, as `metrics` does")
     summary.set_defaults(run=_summary)
 
+    watch = commands.add_parser(
+        "watch",
+        help="show a study while it runs: progress, time left, effects, validity, CPU steal",
+        description="It ends when the study is complete, or with ctrl-c (exit code 130). It writes nothing "
+        "into the study's folder and takes no locks.",
+    )
+    watch.add_argument("study", metavar="STUDY", help="a study that was started, by name or folder")
+    watch.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
+    watch.add_argument("--once", action="store_true", help="show it once")
+    watch.add_argument("--page", type=Path, metavar="FILE", help="also write a page that refreshes itself")
+    watch.set_defaults(run=_watch)
+
     compare = commands.add_parser(
         "compare",
         help="compare two results of one design, such as of two kernels or commits",
@@ -293,6 +305,16 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     if excluded.height:
         _print(console, excluded, "runs without data")
     return 0
+
+
+def _watch(options: argparse.Namespace, console: Console) -> int:
+    from weir import locate
+    from weir.watch import watch
+
+    # The sample is complete: it is watched by its folder only.
+    given = Path(options.study)
+    folder = given if given.is_dir() else (options.results or locate.results()) / options.study
+    return watch(folder, console, once=options.once, page=options.page)
 
 
 def _compare(options: argparse.Namespace, console: Console) -> int:

@@ -6,7 +6,7 @@ complete once it exists; folders whose name begins with `.` or ends with `.parti
 
 import json
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -222,8 +222,13 @@ class Study:
         return tuple(sorted({run.testbed for run in self.runs}))
 
 
-def load_study(path: Path | str) -> Study:
+def load_study(path: Path | str, read: Callable[[Path, dict[str, Any]], Run | None] | None = None) -> Study:
     """Loads a study's plan and the records of its runs, without request tables.
+
+    Args:
+        path: the study's folder.
+        read: reads the run of a folder and its entry of the plan, or leaves it out with None; `load_run` if
+            None.
 
     Raises:
         InputError: the folder holds no study, or one of its files cannot be used.
@@ -248,8 +253,9 @@ def load_study(path: Path | str) -> Study:
         if precision and run_id not in found and entry.get("block", 0) >= asked
     )
     verified = Verified(path)
+    read = read or (lambda folder, entry: load_run(folder, entry, verified))
     try:
-        runs = [load_run(path / name, entry, verified) for name, entry in planned.items() if name in found]
+        runs = [read(path / name, entry) for name, entry in planned.items() if name in found]
     finally:
         verified.save()
     return Study(
@@ -262,7 +268,7 @@ def load_study(path: Path | str) -> Study:
         repetitions=field(plan, plan_path, "repetitions", int),
         factors=_factors(plan, plan_path),
         classes=_all_classes(list(planned.values()), plan_path),
-        runs=tuple(sorted(runs, key=lambda run: run.order)),
+        runs=tuple(sorted((run for run in runs if run is not None), key=lambda run: run.order)),
         missing={
             n: entry.get("levels") or {} for n, entry in planned.items() if n not in {*found, *not_needed}
         },

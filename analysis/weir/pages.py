@@ -35,8 +35,13 @@ def inline(figure: Figure) -> str:
     return f"data:image/svg+xml;base64,{data}"
 
 
-def write_page(path: Path, page: str) -> Path:
+def write_page(path: Path, page: str, option: str = "--out") -> Path:
     """Writes a page and returns its path.
+
+    Args:
+        path: the file.
+        page: its content.
+        option: the option that names another file.
 
     Raises:
         InputError: the page cannot be written.
@@ -45,5 +50,5 @@ def write_page(path: Path, page: str) -> Path:
         write_text(path, page)
     except OSError as error:
         problem = f"cannot be written ({error.strerror})"
-        raise InputError(path, problem, "name another file with --out") from error
+        raise InputError(path, problem, f"name another file with {option}") from error
     return path

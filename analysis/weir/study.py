@@ -1,6 +1,7 @@
 """Results of a study as tables: one row per run and class or device, with the run's levels."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import polars as pl
 
@@ -12,13 +13,20 @@ from weir.load import AppClass, Level, Run, Study
 IDENTITY = ("run", "testbed", "repetition", "block", "order")
 
 
-def class_table(study: Study, *, fresh: bool = False, keep: bool = True) -> pl.DataFrame:
+def class_table(
+    study: Study,
+    *,
+    fresh: bool = False,
+    keep: bool = True,
+    known: dict[str, dict[str, Any]] | None = None,
+) -> pl.DataFrame:
     """One row per valid run and class: identity, levels, `class`, and every class metric.
 
     Args:
         study: the study.
         fresh: compute every run's metrics again.
         keep: keep what was computed in the runs' folders.
+        known: metrics of runs by id, as `metrics_of` gives them, that are not read again.
 
     Returns:
         The table; no row if no run is valid.
@@ -28,7 +36,8 @@ def class_table(study: Study, *, fresh: bool = False, keep: bool = True) -> pl.D
     """
     rows = []
     for run in study.valid_runs:
-        for name, values in metrics_of(run, fresh=fresh, keep=keep)["classes"].items():
+        metrics = (known or {}).get(run.id) or metrics_of(run, fresh=fresh, keep=keep)
+        for name, values in metrics["classes"].items():
             rows.append(_row(study, run, {"class": name}, values))
     return _frame(study, rows, ["class"])
 
