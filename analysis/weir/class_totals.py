@@ -66,6 +66,15 @@ def columns(run: Run) -> list[pl.Expr]:
     ]
 
 
+def only(rows: Columns, kept: NDArray[np.bool_]) -> Columns:
+    """The rows that are kept."""
+    if kept.all():
+        return rows
+    # Faster by place than by truths, which processors predict badly.
+    places = np.flatnonzero(kept)
+    return {name: values.take(places) for name, values in rows.items()}
+
+
 class ClassTotals:
     """Totals of one class.
 
@@ -107,7 +116,7 @@ class ClassTotals:
         by_client = np.bincount(client, weights=size, minlength=self.completed_by_client.size)
         by_client[: self.completed_by_client.size] += self.completed_by_client
         self.completed_by_client = by_client
-        self._add_sample({name: values[rows["sample"]] for name, values in rows.items()})
+        self._add_sample(only(rows, rows["sample"]))
 
     def _add_sample(self, rows: Columns) -> None:
         response, intended = rows["response_ms"], rows["intended_ns"]

@@ -189,9 +189,7 @@ def _class_totals(run: Run) -> dict[str, ClassTotals]:
             _report_class(requests, run)
         rows = {column.name: column.to_numpy() for column in frame}
         for code, of_class in enumerate(totals.values()):
-            own = rows["class"] == code
-            # A class that has all rows needs no copy of them.
-            of_class.add(rows if own.all() else {name: values[own] for name, values in rows.items()})
+            of_class.add(class_totals.only(rows, rows["class"] == code))
     sample = requests.filter(is_sample(run))
     wanted = {name: _quantiles(c) for name, c in zip(totals, run.classes, strict=True)}
     distributions = {name: (of_class.series.distribution, wanted[name]) for name, of_class in totals.items()}

@@ -42,7 +42,7 @@ BLOCK_COLUMNS = {
     "status": "integer",
 }
 #: Rows that are read at once.
-ROWS_AT_ONCE = 2**20
+ROWS_AT_ONCE = 2**19
 #: Column of both, of runs that several hosts carried out together; null in others.
 HOST = "host"
 
