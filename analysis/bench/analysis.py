@@ -2,9 +2,10 @@
 
     python analysis/bench/analysis.py [--rows 1e7] [--runs 1000] [--folder DIR]
 
-Writes a study of one run for every power of ten up to ROWS (`synthetic_study.py`). `python -m weir metrics`, `summary` and `report` of each
-are timed, and beside them DuckDB's quantiles of the same file (five of each class and nothing else). Then
-a study of RUNS runs with 5,000 requests each. The tables are deleted at the end; 10^8 requests take 1.8 GB.
+Writes a study of one run for every power of ten up to ROWS (`synthetic_study.py`). `python
+-m weir metrics`, `summary` and `report` of each are timed, and beside them DuckDB's quantiles of the same
+file: five of each class and nothing else. Then a study of RUNS runs with 5,000 requests each. The tables are
+deleted at the end; 10^8 requests take 1.8 GB.
 """
 
 import argparse
@@ -34,6 +35,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000, help="runs of the study of many (default: 1000)")
     parser.add_argument("--folder", help="where temporary tables are written (default: TMPDIR)")
     options = parser.parse_args()
+    if not options.rows >= SMALLEST:
+        parser.error(f"--rows: found {options.rows:g}, expected at least {SMALLEST:,}")
+    if options.runs < 1:
+        parser.error(f"--runs: found {options.runs}, expected at least 1")
     print(f"{os.cpu_count()} CPUs, load average {os.getloadavg()[0]:.1f}\n")
     print("One run. ns a request: metrics without the start of Python.\n")
     print(f"{'':>11}{'metrics':^26}{'summary':^16}{'report':^16}{'all':^16}{'DuckDB':^16}")

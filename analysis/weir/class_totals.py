@@ -114,6 +114,8 @@ class ClassTotals:
         self.completed += int(np.count_nonzero(in_window))
         size, client = rows["size_bytes"][in_window], rows["client"][in_window]
         by_client = np.bincount(client, weights=size, minlength=self.completed_by_client.size)
+        # Without a request its counts are integers.
+        by_client = by_client.astype(float)
         by_client[: self.completed_by_client.size] += self.completed_by_client
         self.completed_by_client = by_client
         self._add_sample(only(rows, rows["sample"]))

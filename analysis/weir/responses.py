@@ -12,6 +12,8 @@ from weir.study import objective_metric
 
 #: Figures show at most this many cells: those with the longest responses. Tables show all.
 MOST_CELLS = 48
+#: Figures show at most about this many runs of a class: the first repetitions of each cell.
+MOST_RUNS = 1000
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Responses:
         step_s: length of the intervals of `course`.
         warmup_s: end of the longest warm-up.
         repetitions: runs of a cell, fewest and most.
+        most: the first runs of a cell that are in both tables, at most.
         shown: cells in both tables.
         cells: cells with valid runs.
     """
@@ -36,12 +39,13 @@ class Responses:
     step_s: float
     warmup_s: float
     repetitions: tuple[int, int]
+    most: int
     shown: int
     cells: int
 
 
 def responses(study: Study, table: pl.DataFrame) -> dict[str, Responses]:
-    """The responses of each class with measured requests; one pass over the requests of each run.
+    """The responses of each class with measured requests; one pass over the requests of each run shown.
 
     A study with a valid run of which no request was kept has none: a figure of a part of its runs would
     mislead.
@@ -62,7 +66,7 @@ def responses(study: Study, table: pl.DataFrame) -> dict[str, Responses]:
     wanted: dict[str, list[str]] = {}
     for name, of_class in shown.items():
         for cell in of_class:
-            for run in cell["run"]:
+            for run in cell["run"].head(_most(of_class)):
                 wanted.setdefault(run, []).append(name)
     step = response_grid.step_s(runs.values())
     grids = {}
@@ -91,6 +95,11 @@ def _slowest(cells: list[pl.DataFrame], metric: str) -> list[pl.DataFrame]:
     return [cells[i] for i in sorted(longest[-MOST_CELLS:])]
 
 
+def _most(shown: list[pl.DataFrame]) -> int:
+    """The runs of each cell to show, at most; two are needed to see how runs differ."""
+    return max(MOST_RUNS // len(shown), 2)
+
+
 def _of_class(
     shown: list[pl.DataFrame],
     cells: int,
@@ -101,6 +110,8 @@ def _of_class(
     step: float,
 ) -> Responses:
     q = min(QUANTILES[objective_metric(app_class)[0].split("_")[1]], QUANTILES["p95"])
+    counts, most = [cell.height for cell in shown], _most(shown)
+    shown = [cell.head(most) for cell in shown]
     own = {run: grids[app_class.name, run] for cell in shown for run in cell["run"]}
     # One length for all runs, so that their courses can be compared.
     factor = max(map(response_grid.widened, own.values()))
@@ -110,7 +121,6 @@ def _of_class(
         for cell in shown
         for i, run in enumerate(cell["run"])
     ]
-    counts = [cell.height for cell in shown]
     return Responses(
         shares=pl.concat(shares),
         course=pl.concat(course),
@@ -118,6 +128,7 @@ def _of_class(
         step_s=step * factor,
         warmup_s=max(runs[run].warmup_s for run in own),
         repetitions=(min(counts), max(counts)),
+        most=most,
         shown=len(shown),
         cells=cells,
     )

@@ -146,10 +146,12 @@ def over_time(study: Study, found: Responses, limit: float | None = None) -> Fig
 
 
 def runs_text(found: Responses) -> str:
-    """The number of runs of a cell, and which cells are shown if not all."""
+    """The number of runs of a cell, and which runs and cells are shown if not all."""
     low, high = found.repetitions
     n = f"n = {low}" if low == high else f"n = {low} to {high}"
     text = f"{n} repetition{'' if high == 1 else 's'}"
+    if found.most < high:
+        text += f", the first {found.most} of each cell"
     if found.shown < found.cells:
         text += f"; {found.shown} of {found.cells} cells: those with the longest responses"
     return text
