@@ -5,11 +5,14 @@ STUDY ?= quick
 KIND ?= netns
 N ?= 2
 HOSTS ?=
+# For bench-analysis.
+ROWS ?= 1e7
+RUNS ?= 1000
 # For test-fresh.
 DIST ?= bookworm
 TESTS ?= yes
 # Variables of make's command line. An unknown name or value ends make before anything is done.
-READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM CLASS CAPACITY_ARGS PAGE
+READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM CLASS CAPACITY_ARGS PAGE ROWS RUNS
 # For fuzz.
 TARGET ?=
 FUZZ_S ?= 60
@@ -37,7 +40,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study watch figures lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study watch figures lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -182,6 +185,9 @@ bench-traces: setup ## Speed of the trace readers, compared with pandas (and lib
 	cargo run --release --locked -p weir-trace --example bench_readers
 	cargo build --release --locked -p weir-trace --example count_requests
 	$(PYTHON) crates/trace/benches/peers.py target/release/examples/count_requests
+
+bench-analysis: setup ## Time and memory of metrics, summary and report, beside DuckDB (ROWS=1e7: requests of the largest run; RUNS=1000)
+	$(PYTHON) analysis/bench/analysis.py --rows $(call quoted,$(ROWS)) --runs $(call quoted,$(RUNS))
 
 bench-caches: setup ## Rate of the cache simulators, compared with libCacheSim
 	@crates/cache/bench_caches.sh

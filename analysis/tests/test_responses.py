@@ -112,6 +112,18 @@ def test_large_studies_show_the_cells_with_the_longest_responses(tmp_path):
     assert set(found.course["load"]) == set(rows["load"][2:])
 
 
+def test_of_many_repetitions_the_first_of_each_cell_are_shown(study_folder, monkeypatch):
+    monkeypatch.setattr("weir.responses.MOST_RUNS", 17)
+    study = load_study(study_folder)
+    found = responses(study, class_table(study))["text"]
+    assert (found.repetitions, found.most_repetitions) == ((2, 2), 3)
+    assert set(found.course["repetition"]) == {0, 1}
+    assert found.course["run"].n_unique() == 16
+    assert response_figures.runs_text(found) == "n = 2 of 3 repetitions"
+    figure = response_figures.over_time(study, found)
+    assert {len(axis.lines) for axis in figure.axes if axis.get_visible()} == {2}
+
+
 def colours(figure):
     names = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
     handles = [to_hex(h.get_color()) for legend in figure.legends for h in legend.get_lines()]

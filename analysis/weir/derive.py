@@ -7,26 +7,27 @@ what completed in it, whenever it was asked for, so that overload does not flatt
 
 import json
 import math
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import polars as pl
 
-from weir import __version__, metrics, steady_state
+from weir import __version__, class_totals, device_totals, metrics, steady_state
+from weir.class_totals import ClassTotals
+from weir.device_totals import DeviceTotals
+from weir.distribution import Distribution
 from weir.documents import FORMAT, field, read_document, write_text
 from weir.errors import DamagedError, InputError
 from weir.load import RUN_AGAIN, AppClass, Run
 from weir.manifest import METRICS, seal, unseal
-from weir.tables import is_sample, response_ms, scan_block, scan_requests
+from weir.series import Series
+from weir.tables import in_parts, in_windows, is_sample, response_ms, scan_block, scan_requests
 
 #: Raised when a definition changes, so that a `metrics.json` of the older definition is computed again.
 # From 4 on the file carries a checksum of itself and of the manifest of the files that it was computed from.
 DEFINITIONS = 5
 #: The response quantiles that are kept of every run.
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-#: The interval in which arrivals are counted for burstiness.
-BURST_INTERVAL_MS = 100
 UNBOUNDED = "unbounded"
 #: Metrics of a class that no summary can give.
 NEED_REQUESTS = (
@@ -48,30 +49,11 @@ def run_metrics(run: Run) -> dict[str, Any]:
     """
     if not (run.path / "requests.parquet").exists() and (run.path / "summary.json").exists():
         return _summarised(run)
-    requests = (
-        scan_requests(run)
-        .select(
-            "class", "client", "size_bytes", "intended_ns", "completed_ns", "deadline_ns", "served_ns",
-            "status", "warmup",
-        )
-        .with_columns(response_ms(), sample=is_sample(run))
-    )  # fmt: skip
-    requests = _collect(requests, run, "requests.parquet")
-    _check_times(requests, run.path / "requests.parquet")
-    known = {c.name for c in run.classes}
-    for name in requests["class"].unique():
-        if name not in known:
-            raise InputError(
-                run.path / "requests.parquet",
-                f"column `class` holds {name!r}, run.json has {', '.join(sorted(known))}",
-                "remove this run's folder and run the study again",
-            )
-    classes = {
-        c.name: _class_metrics(run, c, requests.filter(pl.col("class") == c.name)) for c in run.classes
-    }
+    totals = _class_totals(run)
+    classes = {c.name: _class_metrics(run, c, totals[c.name]) for c in run.classes}
     whole = _whole_run(run, classes)
     for app_class in run.classes:
-        _judge(app_class, classes[app_class.name], requests.filter("sample"))
+        _judge(app_class, classes[app_class.name], totals[app_class.name])
     return {"classes": classes, "devices": _devices(run), "run": whole}
 
 
@@ -193,61 +175,113 @@ def _collect(frame: pl.LazyFrame, run: Run, name: str) -> pl.DataFrame:
 _ORDER = (("intended_ns", "completed_ns"), ("intended_ns", "served_ns"), ("served_ns", "completed_ns"))
 
 
-def _check_times(requests: pl.DataFrame, path: Path) -> None:
+def _class_totals(run: Run) -> dict[str, ClassTotals]:
+    """The totals of each class, with quantiles: one pass over the requests, or two of a long run."""
+    path = run.path / "requests.parquet"
+    requests = scan_requests(run)
+    totals = {c.name: ClassTotals(run, c) for c in run.classes}
+    wrong = pl.any_horizontal(_is_before(then, first) for first, then in _ORDER).alias("wrong")
+    for window in in_windows(requests, path, "intended_ns"):
+        frame = _collect(window.select(*class_totals.columns(run), wrong), run, path.name)
+        if frame["wrong"].any():
+            _report_times(requests, run)
+        if frame["class"].null_count():
+            _report_class(requests, run)
+        rows = {column.name: column.to_numpy() for column in frame}
+        for code, of_class in enumerate(totals.values()):
+            of_class.add(class_totals.only(rows, rows["class"] == code))
+    sample = requests.filter(is_sample(run))
+    wanted = {name: _quantiles(c) for name, c in zip(totals, run.classes, strict=True)}
+    distributions = {name: (of_class.series.distribution, wanted[name]) for name, of_class in totals.items()}
+    _resolve(sample.select(key="class", value=response_ms()), distributions, run, path.name)
+    return totals
+
+
+def _quantiles(app_class: AppClass) -> list[float]:
+    promise = (app_class.objective or {}).get("response_ms")
+    return [*QUANTILES.values(), *([float(promise["quantile"])] if promise else [])]
+
+
+def _resolve(
+    frame: pl.LazyFrame, distributions: dict[str, tuple[Distribution, list[float]]], run: Run, table: str
+) -> None:
+    """Gives distributions the values from which these quantiles are taken.
+
+    Args:
+        frame: `key` of a distribution, and `value`, of all rows.
+        distributions: by key, with the quantiles.
+        run: the run.
+        table: the name of its file.
+    """
+    bins = [
+        (key, low, high)
+        for key, (distribution, qs) in distributions.items()
+        for low, high in distribution.open_bins(qs)
+    ]
+    if not bins:
+        return
+    key, value = pl.col("key"), pl.col("value")
+    within = pl.any_horizontal((key == name) & (value >= low) & (value < high) for name, low, high in bins)
+    found = _collect(frame.filter(within).group_by("key", "value").len().sort("key", "value"), run, table)
+    for name in {name for name, _, _ in bins}:
+        own = found.filter(pl.col("key") == name)
+        distributions[name][0].resolve(own["value"].to_numpy(), own["len"].to_numpy().astype(np.int64))
+
+
+#: No request is answered before it is asked, served before it is asked, or answered before it is served.
+_ORDER = (("intended_ns", "completed_ns"), ("intended_ns", "served_ns"), ("served_ns", "completed_ns"))
+
+
+def _is_before(then: str, first: str) -> pl.Expr:
+    return (pl.col(then) < pl.col(first)).fill_null(value=False)
+
+
+def _report_times(requests: pl.LazyFrame, run: Run) -> NoReturn:
+    path = run.path / "requests.parquet"
     for first, then in _ORDER:
-        wrong = (requests[then] < requests[first]).fill_null(value=False).arg_true()
-        if wrong.len():
-            row = int(wrong[0])
-            before, after = requests[first][row], requests[then][row]
-            problem = f"row {row}: column `{then}` is {after}, before `{first}` ({before})"
+        row = requests.with_row_index("row").filter(_is_before(then, first)).head(1).collect()
+        if row.height:
+            place, after, before = row.select("row", then, first).row(0)
+            problem = f"row {place}: column `{then}` is {after}, before `{first}` ({before})"
             raise DamagedError(path, problem, RUN_AGAIN)
+    raise AssertionError("a time is out of order, and is not found again")
 
 
-def _class_metrics(run: Run, app_class: AppClass, requests: pl.DataFrame) -> dict[str, Any]:
+def _report_class(requests: pl.LazyFrame, run: Run) -> NoReturn:
+    known = sorted(c.name for c in run.classes)
+    name = requests.filter(~pl.col("class").is_in(known)).select("class").head(1).collect().item()
+    raise InputError(
+        run.path / "requests.parquet",
+        f"column `class` holds {name!r}, run.json has {', '.join(known)}",
+        "remove this run's folder and run the study again",
+    )
+
+
+def _class_metrics(run: Run, app_class: AppClass, totals: ClassTotals) -> dict[str, Any]:
     low, high = run.measured_ns
     measured_s = (high - low) / 1e9
-    measured = requests.filter(~pl.col("warmup"))
-    ok = (pl.col("status") == 0) & pl.col("completed_ns").is_not_null()
-    in_window = requests.filter(ok & (pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high))
-    sampled = requests.filter("sample")
-    # Requests of one instant keep the order of the table: autocorrelation depends on it.
-    response = sampled.sort("intended_ns", maintain_order=True)["response_ms"].to_numpy()
-    per_client = np.bincount(
-        in_window["client"].to_numpy(),
-        weights=in_window["size_bytes"].to_numpy(),
-        # A client that was starved counts, as a zero.
-        minlength=app_class.clients,
-    )
-    interval_ns = BURST_INTERVAL_MS * 1_000_000
-    arrivals = metrics.counts(measured["intended_ns"].to_numpy(), interval_ns, (low, high))
-    served = sampled.filter(ok & pl.col("served_ns").is_not_null())
-    queueing = (served["served_ns"] - served["intended_ns"]).to_numpy() / 1e6
-    service = (served["completed_ns"] - served["served_ns"]).to_numpy() / 1e6
+    quantile = totals.series.distribution.quantile
     return {
-        "requests": sampled.height,
-        "failed": sampled.filter(pl.col("status") != 0).height,
-        "unfinished": sampled["completed_ns"].null_count(),
-        "response_mean_ms": metrics.mean(response),
-        **{f"response_{name}_ms": metrics.quantile(response, q) for name, q in QUANTILES.items()},
-        "response_max_ms": metrics.quantile(response, 1.0),
-        **_steadiness(response),
-        "queueing_mean_ms": metrics.mean(queueing),
-        "service_mean_ms": metrics.mean(service),
-        "deadlines": sampled["deadline_ns"].count(),
-        "deadline_miss_share": metrics.deadline_miss_share(
-            _floats(sampled["completed_ns"]), _floats(sampled["deadline_ns"]), sampled["status"].to_numpy()
-        ),
-        "offered_mb_s": metrics.throughput_mb_s(measured["size_bytes"].to_numpy(), measured_s)
-        if measured_s > 0
-        else None,
-        **_rates(app_class, in_window, measured_s),
-        "jain_clients": metrics.jain_index(per_client),
-        "arrival_peak_to_mean": metrics.peak_to_mean(arrivals),
-        "arrival_dispersion": metrics.index_of_dispersion(arrivals),
+        "requests": totals.requests,
+        "failed": totals.failed,
+        "unfinished": totals.unfinished,
+        "response_mean_ms": totals.response.value,
+        **{f"response_{name}_ms": quantile(q) for name, q in QUANTILES.items()},
+        "response_max_ms": totals.series.distribution.largest if totals.requests else None,
+        **_steadiness(totals.series),
+        "queueing_mean_ms": totals.queueing.value,
+        "service_mean_ms": totals.service.value,
+        "deadlines": totals.deadlines,
+        "deadline_miss_share": totals.late / totals.deadlines if totals.deadlines else None,
+        "offered_mb_s": totals.offered / 1e6 / measured_s if measured_s > 0 else None,
+        **_rates(app_class, totals, measured_s),
+        "jain_clients": metrics.jain_index(totals.completed_by_client),
+        "arrival_peak_to_mean": metrics.peak_to_mean(totals.arrivals),
+        "arrival_dispersion": metrics.index_of_dispersion(totals.arrivals),
     }
 
 
-def _steadiness(response: np.ndarray) -> dict[str, Any]:
+def _steadiness(response: Series) -> dict[str, Any]:
     """Drift of the responses, in the order of asking, and what their tail rests on: `weir.steady_state`."""
     drift = steady_state.drift(response)
     return {
@@ -261,14 +295,14 @@ def _steadiness(response: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _rates(app_class: AppClass, in_window: pl.DataFrame, measured_s: float) -> dict[str, Any]:
+def _rates(app_class: AppClass, totals: ClassTotals, measured_s: float) -> dict[str, Any]:
     # A benchmark of single accesses has no interval for rates to be of: it takes as long as they take. Nor
     # has a simulation that was given up in the warm-up.
     if app_class.engine == "access" or measured_s == 0:
         return {"throughput_mb_s": None, "requests_per_s": None}
     return {
-        "throughput_mb_s": metrics.throughput_mb_s(in_window["size_bytes"].to_numpy(), measured_s),
-        "requests_per_s": in_window.height / measured_s,
+        "throughput_mb_s": float(totals.completed_by_client.sum()) / 1e6 / measured_s,
+        "requests_per_s": totals.completed / measured_s,
     }
 
 
@@ -294,18 +328,18 @@ def _whole_run(run: Run, classes: dict[str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _judge(app_class: AppClass, values: dict[str, Any], requests: pl.DataFrame | None) -> None:
+def _judge(app_class: AppClass, values: dict[str, Any], totals: ClassTotals | None) -> None:
     """Adds `objective_value`, `objective_limit`, `objective_attained` and what goes with the objective."""
     objective = app_class.objective or {}
     value = limit = error = within = None
     upper = True
     if "response_ms" in objective:
         q, limit = float(objective["response_ms"]["quantile"]), float(objective["response_ms"]["at_most"])
-        if requests is None:
+        if totals is None:
             value = values.get(f"response_p{q * 100:g}_ms".replace(".", ""))
         else:
-            response = requests.filter(pl.col("class") == app_class.name)["response_ms"].to_numpy()
-            value, within = metrics.quantile(response, q), metrics.share_within(response, limit)
+            value = totals.series.distribution.quantile(q)
+            within = totals.within / totals.requests if totals.requests else None
     elif "deadline_miss_share" in objective:
         value, limit = values["deadline_miss_share"], float(objective["deadline_miss_share"])
         within = None if value is None else 1 - value
@@ -324,44 +358,41 @@ def _devices(run: Run) -> dict[str, dict[str, Any]]:
     frame = scan_block(run)
     if frame is None:
         return {}
-    low, high = run.window_ns
-    rows = _collect(frame.filter(pl.col("op").is_in(["read", "write"])), run, "block.parquet")
-    # Where a source did not see the queueing, the request is there from the first time that it did see.
-    rows = rows.with_columns(there_ns=pl.coalesce("queued_ns", "inserted_ns", "issued_ns"))
-    # Hosts call their disks alike.
-    rows = rows.with_columns(device=pl.concat_str(["host", "device"], separator=":", ignore_nulls=True))
-    devices = {}
-    for device in sorted(rows["device"].unique()):
-        of_device = rows.filter(pl.col("device") == device)
-        seen = of_device.drop_nulls(["there_ns", "issued_ns", "completed_ns"])
-        there, issued, completed = (seen[n].to_numpy() for n in ("there_ns", "issued_ns", "completed_ns"))
-        split = seen.filter(
-            pl.col("queued_ns").is_not_null() & (pl.col("queued_ns") >= low) & (pl.col("queued_ns") < high)
-        )
-        queueing = (split["issued_ns"] - split["queued_ns"]).to_numpy() / 1e6
-        service = (split["completed_ns"] - split["issued_ns"]).to_numpy() / 1e6
-        done = seen.filter((pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high))
-        devices[device] = {
-            "requests": of_device.height,
-            "lost": of_device["completed_ns"].null_count(),
-            "failed": of_device.filter(pl.col("status") != 0).height,
-            "queueing_mean_ms": metrics.mean(queueing),
-            "queueing_p95_ms": metrics.quantile(queueing, 0.95),
-            "service_mean_ms": metrics.mean(service),
-            "service_p95_ms": metrics.quantile(service, 0.95),
-            "utilisation": metrics.utilisation(issued, completed, run.window_ns),
-            "work_conservation": metrics.work_conservation(there, issued, completed, run.window_ns),
-            "mean_depth": metrics.mean_number(issued, completed, run.window_ns),
-            "mean_waiting": metrics.mean_number(there, issued, run.window_ns),
-            "throughput_mb_s": metrics.throughput_mb_s(done["size_bytes"].to_numpy(), run.duration_s),
-            "requests_per_s": done.height / run.duration_s,
+    requests = frame.filter(pl.col("op").is_in(["read", "write"]))
+    found: dict[str, DeviceTotals] = {}
+    for part in in_parts(frame):
+        reads_and_writes = part.filter(pl.col("op").is_in(["read", "write"]))
+        rows = _collect(reads_and_writes.select(*device_totals.columns(run)), run, "block.parquet")
+        for (name,), own in rows.group_by("device"):
+            columns = {column.name: column.to_numpy() for column in own.drop("device")}
+            found.setdefault(name, DeviceTotals(run)).add(columns)
+    seconds, window = run.duration_s, run.window_ns[1] - run.window_ns[0]
+    split = requests.select(*device_totals.columns(run)).filter("split")
+    for names, of in (("queueing", device_totals.queueing_ms()), ("service", device_totals.service_ms())):
+        distributions = {name: (getattr(totals, names), [0.95]) for name, totals in found.items()}
+        _resolve(split.select(key="device", value=of), distributions, run, "block.parquet")
+    return {
+        name: {
+            "requests": of_device.requests,
+            "lost": of_device.lost,
+            "failed": of_device.failed,
+            "queueing_mean_ms": of_device.queueing_mean.value,
+            "queueing_p95_ms": of_device.queueing.quantile(0.95),
+            "service_mean_ms": of_device.service_mean.value,
+            "service_p95_ms": of_device.service.quantile(0.95),
+            "utilisation": of_device.busy.covered_ns / window,
+            "work_conservation": (
+                of_device.busy.covered_ns / of_device.present.covered_ns
+                if of_device.present.covered_ns
+                else None
+            ),
+            "mean_depth": of_device.busy.total_ns / window,
+            "mean_waiting": of_device.waiting_ns / window,
+            "throughput_mb_s": of_device.completed_bytes / 1e6 / seconds,
+            "requests_per_s": of_device.completed / seconds,
         }
-    return devices
-
-
-def _floats(column: pl.Series) -> np.ndarray:
-    """Times as floats with NaN for null: exact to 2^53 ns, which is 104 days."""
-    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        for name, of_device in sorted(found.items())
+    }
 
 
 def _encode(value: Any) -> Any:

@@ -37,11 +37,15 @@ def quantile(values: ArrayLike, q: float) -> float | None:
     if np.isnan(values).any():
         raise ValueError("a value is NaN: an unfinished request has the response infinity")
     n = values.size
-    # The slack keeps 0.95 * 20 = 19.000000000000004 at rank 19.
     if n == 0 or (q < 1 and n * (1 - q) < 1 - 1e-9):
         return None
-    rank = max(math.ceil(q * n - 1e-9), 1)
-    return float(np.partition(values, rank - 1)[rank - 1])
+    return float(np.partition(values, rank(n, q))[rank(n, q)])
+
+
+def rank(n: int, q: float) -> int:
+    """The place of the q-quantile among n sorted values, from 0."""
+    # The slack keeps 0.95 * 20 = 19.000000000000004 at rank 19.
+    return max(math.ceil(q * n - 1e-9), 1) - 1
 
 
 def mean(values: ArrayLike) -> float | None:

@@ -37,8 +37,8 @@ SHOWN_CHANGE = 0.10
 #: Points of the quadrature over the variation that the pilot allows.
 _POINTS = 128
 _TYPICAL_DEGREES = 30
-#: The largest change that is searched for: a factor of e^10.
-_LARGEST = 10.0
+#: The smallest change that is searched for, and the largest: a factor of e^10.
+_SMALLEST, _LARGEST = 1e-9, 10.0
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,11 @@ def smallest_effect(design: Design, n: int, power: float = POWER) -> float | Non
     """The smallest effect that `n` repetitions show with probability `power`; None for one beyond e^10."""
     if n < 2 or probability(design, _LARGEST, n) < power:
         return None
+    # Blocks that differ by rounding only show any change.
+    if probability(design, _SMALLEST, n) >= power:
+        return _SMALLEST
     return float(
-        optimize.brentq(lambda effect: probability(design, effect, n) - power, 1e-9, _LARGEST, xtol=1e-7)
+        optimize.brentq(lambda effect: probability(design, effect, n) - power, _SMALLEST, _LARGEST, xtol=1e-7)
     )
 
 

@@ -3,10 +3,12 @@
 Only the columns that a query names are read, and only when it is collected.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from pyarrow import parquet
 
 from weir.errors import InputError
 from weir.load import RUN_AGAIN, Run
@@ -39,6 +41,8 @@ BLOCK_COLUMNS = {
     "completed_ns": "integer",
     "status": "integer",
 }
+#: Rows that are read at once.
+ROWS_AT_ONCE = 2**19
 #: Column of both, of runs that several hosts carried out together; null in others.
 HOST = "host"
 
@@ -60,6 +64,53 @@ def scan_block(run: Run) -> pl.LazyFrame | None:
     """
     path = run.path / "block.parquet"
     return _scan(path, BLOCK_COLUMNS) if path.exists() else None
+
+
+def in_windows(frame: pl.LazyFrame, path: Path, time: str) -> Iterator[pl.LazyFrame]:
+    """A table in windows of time of about `ROWS_AT_ONCE` rows each, first the earliest; one of a small table.
+
+    Only the row groups are read that have rows of the window: their statistics say which. In a table that is
+    roughly in order of time, each row group is read once or twice.
+
+    Args:
+        frame: the table, not yet filtered.
+        path: its file.
+        time: a column of integers without nulls.
+    """
+    edges = _edges(path, time)
+    for low, high in zip([None, *edges], [*edges, None], strict=True):
+        within = [pl.col(time) >= low] if low is not None else []
+        within += [pl.col(time) < high] if high is not None else []
+        yield frame.filter(*within) if within else frame
+
+
+def in_parts(frame: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
+    """A table in parts of `ROWS_AT_ONCE` rows, in its own order."""
+    rows = frame.select(pl.len()).collect().item()
+    for first in range(0, max(rows, 1), ROWS_AT_ONCE):
+        yield frame.slice(first, ROWS_AT_ONCE)
+
+
+def _edges(path: Path, time: str) -> list[int]:
+    """The times at which windows of in-between rows end; times of a row group count as evenly spread."""
+    metadata = parquet.read_metadata(path)
+    windows = -(-metadata.num_rows // ROWS_AT_ONCE)
+    if windows < 2:
+        return []
+    column = metadata.schema.names.index(time)
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    known = [(group.column(column).statistics, group.num_rows) for group in groups]
+    if any(statistics is None or not statistics.has_min_max for statistics, _ in known):
+        return []
+    start = np.array([float(statistics.min) for statistics, _ in known])
+    end = np.array([float(statistics.max) + 1 for statistics, _ in known])
+    density = np.array([rows for _, rows in known]) / (end - start)
+    at = np.concatenate([start, end])
+    order = np.argsort(at, kind="stable")
+    at, density = at[order], np.cumsum(np.concatenate([density, -density])[order])
+    rows = np.concatenate([[0.0], np.cumsum(density[:-1] * np.diff(at))])
+    wanted = np.arange(1, windows) / windows * rows[-1]
+    return sorted({int(edge) for edge in np.interp(wanted, rows, at)})
 
 
 def scan_measured(runs: Iterable[Run]) -> pl.LazyFrame:
@@ -93,6 +144,8 @@ def is_sample(run: Run) -> pl.Expr:
     """
     low, high = run.window_ns
     closed = [c.name for c in run.classes if c.engine == "fio"]
+    if not closed:
+        return ~pl.col("warmup")
     answered = (pl.col("completed_ns") >= low) & (pl.col("completed_ns") < high)
     return (
         pl.when(pl.col("class").cast(pl.String).is_in(closed) & pl.col("completed_ns").is_not_null())

@@ -234,14 +234,15 @@ def _terms(factors: Sequence[str], order: int, *, has_blocks: bool) -> list[tupl
     return [*found, (BLOCK,)] if has_blocks else found
 
 
-def _columns(codes: dict[str, Array], terms: Sequence[tuple[str, ...]], n: int) -> Array:
+def _columns(codes: dict[str, Array], terms: Sequence[tuple[str, ...]], n: int) -> list[Array]:
+    """The columns of the constant and of each term."""
     parts = [np.ones((n, 1))]
     for term in terms:
         part = np.ones((n, 1))
         for name in term:
             part = (part[:, :, None] * codes[name][:, None, :]).reshape(n, -1)
         parts.append(part)
-    return np.hstack(parts)
+    return parts
 
 
 def _residual(y: Array, columns: Array) -> tuple[float, int]:
@@ -252,15 +253,25 @@ def _residual(y: Array, columns: Array) -> tuple[float, int]:
 
 def _allocate(y: Array, codes: dict[str, Array], terms: list[tuple[str, ...]]) -> tuple[Term, ...]:
     total = float(np.sum((y - y.mean()) ** 2))
-    rest, rank = _residual(y, _columns(codes, terms, y.size))
+    parts = _columns(codes, terms, y.size)
+    # Projections of all columns on an orthonormal basis of them: as few rows as columns, the same residuals.
+    reduced = np.linalg.qr(np.hstack([*parts, y[:, None]]), mode="r")
+    ends = np.cumsum([part.shape[1] for part in parts])
+    constant, *own_columns = np.split(reduced[:, :-1], ends[:-1], axis=1)
+    column = dict(zip(terms, own_columns, strict=True))
+
+    def residual(chosen: Sequence[tuple[str, ...]]) -> tuple[float, int]:
+        return _residual(reduced[:, -1], np.hstack([constant, *(column[term] for term in chosen)]))
+
+    rest, rank = residual(terms)
     # What rounding leaves of an exact fit is no variation.
     degrees = y.size - rank
     rest = 0.0 if degrees == 0 or rest < 1e-12 * total else rest
     found = []
     for term in terms:
         others = [other for other in terms if other != term and not set(term) <= set(other)]
-        without, fewer = _residual(y, _columns(codes, others, y.size))
-        with_it, more = _residual(y, _columns(codes, [*others, term], y.size))
+        without, fewer = residual(others)
+        with_it, more = residual([*others, term])
         squares, own = max(without - with_it, 0.0), more - fewer
         p = None
         if own and degrees:
@@ -277,7 +288,7 @@ def _main_effects(
     *,
     is_log: bool,
 ) -> tuple[MainEffect, ...]:
-    columns = _columns(codes, terms, y.size)
+    columns = np.hstack(_columns(codes, terms, y.size))
     solution, _, rank, _ = np.linalg.lstsq(columns, y, rcond=None)
     degrees = y.size - int(rank)
     inverse = np.linalg.pinv(columns.T @ columns)
