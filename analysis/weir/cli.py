@@ -263,6 +263,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     from weir import present
     from weir.answers import answers
     from weir.change_points import change_points
+    from weir.duplicates import floors
     from weir.load import load_study
     from weir.power import SHOWN_CHANGE, power_of
     from weir.precision import OF_CELLS, decide
@@ -282,6 +283,8 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
             console.print(f"  {sentence}", soft_wrap=True)
     if study.note:
         console.print(f"{study.name}: {study.note}", soft_wrap=True)
+    for floor in floors(study):
+        console.print(f"  {floor.sentence()}", soft_wrap=True)
     for change in change_points(study, table):
         console.print(f"warning: {change.sentence()}", soft_wrap=True)
     counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))

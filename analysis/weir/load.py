@@ -94,6 +94,7 @@ class Run:
     classes: tuple[AppClass, ...]
     validity: Validity
     manifest: str | None = None
+    duplicate: bool = False
 
     @property
     def window_ns(self) -> tuple[int, int]:
@@ -199,8 +200,13 @@ class Study:
 
     @cached_property
     def valid_runs(self) -> tuple[Run, ...]:
-        """The valid runs."""
-        return tuple(run for run in self.runs if run.validity.status == "valid")
+        """The valid runs, without duplicates."""
+        return tuple(run for run in self.runs if run.validity.status == "valid" and not run.duplicate)
+
+    @cached_property
+    def duplicates(self) -> tuple[Run, ...]:
+        """The valid runs that repeat a cell within its block (A/A)."""
+        return tuple(run for run in self.runs if run.validity.status == "valid" and run.duplicate)
 
     @cached_property
     def unsealed(self) -> tuple[str, ...]:
@@ -329,6 +335,7 @@ def load_run(path: Path, planned: dict[str, Any] | None = None, verified: Verifi
         classes=_classes(document, run_path),
         validity=_validity(path / "verdict.json"),
         manifest=manifest,
+        duplicate=document.get("duplicate") is True,
     )
 
 

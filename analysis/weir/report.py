@@ -15,6 +15,7 @@ from markupsafe import Markup
 from weir import interactive, pages, present
 from weir.answers import answers, drifting
 from weir.change_points import change_points
+from weir.duplicates import floors
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
 from weir.pages import write_page
@@ -81,6 +82,7 @@ def render(study: Study) -> str:
         decision=[*decide(study, table).lines(), OF_CELLS] if study.precision is not None else [],
         power=power_of(study, table, changes=(SHOWN_CHANGE,)).sentence(),
         drift=_drift(study, table),
+        floors=[floor.sentence() for floor in floors(study)],
         changes=[change.sentence() for change in change_points(study, table)],
         variation=[_variation(found) for found in variations(study, table)],
         counts=_counts(study, table),
@@ -115,7 +117,7 @@ def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
     spent_s = sum(sum(v for v in t.values() if isinstance(v, int | float)) for t in timings)
     return {
         "planned": study.planned - len(study.not_needed),
-        "valid": len(study.valid_runs),
+        "valid": len(study.runs_with("valid")),
         "invalid": len(study.runs_with("invalid")),
         "skipped": len(study.runs_with("skipped")),
         "missing": len(study.missing),

@@ -180,8 +180,10 @@ fn is_repetition(run: &Run, first: &Run) -> bool {
         services,
         live,
         access,
+        duplicate,
     } = run;
-    (format, testbed, cell, levels) == (&first.format, &first.testbed, &first.cell, &first.levels)
+    (format, testbed, cell, levels, duplicate)
+        == (&first.format, &first.testbed, &first.cell, &first.levels, &first.duplicate)
         && (study, question, settings) == (&first.study, &first.question, &first.settings)
         && (warmup_s, duration_s, series_s) == (&first.warmup_s, &first.duration_s, &first.series_s)
         && (capture, allowed_loss, fill_losses) == (&first.capture, &first.allowed_loss, &first.fill_losses)

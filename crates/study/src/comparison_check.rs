@@ -1,13 +1,24 @@
-//! Check of the field `comparison` of a study.
+//! Checks of the fields `comparison` and `duplicate` of a study.
 
 use serde_json::Value;
 use weir_specs::one_of;
 
 use crate::cells::{levels_by_factor, same};
 use crate::spec::Study;
+use crate::testbed::Testbed;
 
 /// Problems, by field.
 pub(crate) fn check(study: &Study) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    if study.duplicate && !study.testbed.all().contains(&Testbed::Device) {
+        let message = "needs testbed `device`: in virtual time equal cells have equal results".to_owned();
+        found.push(("duplicate".to_owned(), message));
+    }
+    found.extend(baseline(study));
+    found
+}
+
+fn baseline(study: &Study) -> Vec<(String, String)> {
     let Some(comparison) = &study.comparison else { return Vec::new() };
     let factors: Vec<(String, Vec<Value>)> =
         levels_by_factor(study).into_iter().filter(|(_, levels)| levels.len() > 1).collect();

@@ -29,6 +29,8 @@ use crate::testbed::Testbed;
 use crate::variant::{self, Variant};
 use crate::{access_classes, alike, counterpart, daemon_checks, defaults, device_scheduler, recipe};
 
+/// Streams of random numbers from this one on decide the places of duplicates.
+const OF_DUPLICATES: u64 = 1 << 32;
 /// Version of the layout of `plan.json`.
 const FORMAT: u32 = 2;
 /// Version of the layout in which every run is whole.
@@ -148,16 +150,11 @@ impl Cell {
         Cell { run, content }
     }
 
-    fn repetition(&mut self, block: u32, seed: u64, order: usize) -> Run {
+    /// The run of a block, or its duplicate; without its place in the order.
+    fn repetition(&mut self, block: u32, seed: u64, duplicate: bool) -> Run {
         (self.content.repetition, self.content.block, self.content.seed) = (block, block, seed);
-        Run {
-            id: hash(&self.content),
-            repetition: block,
-            block,
-            seed,
-            order: u32::try_from(order).unwrap_or(u32::MAX),
-            ..self.run.clone()
-        }
+        self.content.duplicate = duplicate;
+        Run { id: hash(&self.content), repetition: block, block, seed, duplicate, ..self.run.clone() }
     }
 }
 
@@ -181,8 +178,19 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
             let seed = rand::RngExt::random(&mut rng);
             let mut order: Vec<&mut Cell> = cells.iter_mut().collect();
             order.shuffle(&mut rng);
-            for cell in order {
-                runs.push(cell.repetition(block, seed, runs.len()));
+            let first = runs.len();
+            runs.extend(order.into_iter().map(|cell| cell.repetition(block, seed, false)));
+            if study.duplicate
+                && testbed == Testbed::Device
+                && let Some(cell) = cells.first_mut()
+            {
+                // From a stream of its own: the order of the other runs does not depend on it.
+                rng.set_stream(u64::from(block) | OF_DUPLICATES);
+                let place = rand::RngExt::random_range(&mut rng, first..=runs.len());
+                runs.insert(place, cell.repetition(block, seed, true));
+            }
+            for (order, run) in runs.iter_mut().enumerate().skip(first) {
+                run.order = u32::try_from(order).unwrap_or(u32::MAX);
             }
         }
     }
@@ -272,6 +280,7 @@ fn resolve(variant: &Variant, testbed: Testbed, cell: &Map<String, Value>) -> Ru
         cell: hash(cell),
         levels: cell.iter().map(|(name, level)| (name.clone(), label(level))).collect(),
         settings,
+        duplicate: false,
         repetition: 0,
         block: 0,
         order: 0,

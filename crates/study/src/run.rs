@@ -57,6 +57,9 @@ pub struct Run {
     pub repetition: u32,
     /// Block of runs that has every cell once. Comparisons are paired within it.
     pub block: u32,
+    /// Whether its block has the same cell once more, and this run is the second of the two (A/A).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub duplicate: bool,
     /// Place in the order of execution, from 0.
     pub order: u32,
     /// Seed of its workloads: the same for all cells of a block, which therefore have the same requests.

@@ -45,6 +45,10 @@ pub struct Study {
     /// Precision at which the study stops. If absent, the number of repetitions is fixed in advance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
+    /// Testbed `device`: whether each block has its first cell twice (A/A). Summary and report print the ratio of the two beside the
+    /// effects, because equal cells differ by as much.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub duplicate: bool,
     /// Warm-up before the measured interval of each run, in seconds. Its requests are marked, not dropped.
     pub warmup_s: f64,
     /// Length of the measured interval of each run, in seconds. On testbed `admission`: length of videos without an end.

@@ -35,6 +35,46 @@ fn the_shipped_studies_are_valid_and_as_large_as_they_say() {
     }
 }
 
+#[test]
+fn a_duplicate_is_one_more_run_of_the_first_cell_in_each_block() {
+    let plain = plan_text(TRIAL).unwrap();
+    let twice = plan_text(&TRIAL.replace("seed: 7", "seed: 7\nduplicate: true")).unwrap();
+    let ids = |keep: fn(&&Run) -> bool| {
+        twice.runs.iter().filter(keep).map(|run| run.id.clone()).collect::<Vec<_>>()
+    };
+    // The other runs have the same ids in the same order.
+    assert_eq!(ids(|run| !run.duplicate), plain.runs.iter().map(|run| run.id.clone()).collect::<Vec<_>>());
+    let duplicates: Vec<&Run> = twice.runs.iter().filter(|run| run.duplicate).collect();
+    assert_eq!(duplicates.iter().map(|run| run.block).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    for run in duplicates {
+        let same: Vec<&Run> = twice
+            .runs
+            .iter()
+            .filter(|other| (&other.cell, other.block) == (&run.cell, run.block) && !other.duplicate)
+            .collect();
+        assert_eq!(same.len(), 1);
+        assert_eq!((&same[0].levels, same[0].seed), (&run.levels, run.seed));
+        assert_ne!(same[0].id, run.id);
+    }
+    let orders: Vec<u32> = twice.runs.iter().map(|run| run.order).collect();
+    assert_eq!(orders, (0..u32::try_from(twice.runs.len()).unwrap()).collect::<Vec<_>>());
+    let places: BTreeSet<u32> =
+        twice.runs.iter().filter(|run| run.duplicate).map(|run| run.order % 11).collect();
+    assert!(places.len() > 1, "{places:?}");
+}
+
+#[test]
+fn a_duplicate_needs_a_device() {
+    let text = TRIAL.replace("testbed: device", "testbed: simulator\nduplicate: true");
+    let error = plan_text(&text).unwrap_err().to_string();
+    assert!(error.contains("duplicate: needs testbed `device`"), "{error}");
+    // Of a study on both testbeds, only the runs on devices have it.
+    let both = TRIAL.replace("testbed: device", "testbed: [device, simulator]\nduplicate: true");
+    let plan = plan_text(&both).unwrap();
+    assert!(plan.runs.iter().filter(|run| run.duplicate).all(|run| run.testbed == Testbed::Device));
+    assert_eq!(plan.runs.iter().filter(|run| run.duplicate).count(), 4);
+}
+
 const VARIED: &str = "\
 name: trial
 question: Does it work?
