@@ -69,7 +69,9 @@ fn a_duplicate_needs_a_device() {
     let error = plan_text(&text).unwrap_err().to_string();
     assert!(error.contains("duplicate: needs testbed `device`"), "{error}");
     // Of a study on both testbeds, only the runs on devices have it.
-    let both = TRIAL.replace("testbed: device", "testbed: [device, simulator]\nduplicate: true");
+    let both = TRIAL
+        .replace("testbed: device", "testbed: [device, simulator]\nduplicate: true")
+        .replace(", priority: be/4", "");
     let plan = plan_text(&both).unwrap();
     assert!(plan.runs.iter().filter(|run| run.duplicate).all(|run| run.testbed == Testbed::Device));
     assert_eq!(plan.runs.iter().filter(|run| run.duplicate).count(), 4);
