@@ -206,7 +206,7 @@ def _shown(progress: Progress, page: Path | None, *, refresh: bool = True) -> Pr
         text = pages.render(
             "watch.html.j2", name=progress.study.name, lines=lines(progress), refresh_s=seconds
         )
-        pages.write_page(page, text)
+        pages.write_page(page, text, "--page")
     return progress
 
 
