@@ -16,11 +16,12 @@ import synthetic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weir import metrics, steady_state, tables
+from weir import derive, metrics, steady_state, tables
 from weir.derive import NEED_REQUESTS, run_metrics
 from weir.device_totals import Union
 from weir.distribution import Distribution
-from weir.load import load_run
+from weir.errors import InputError
+from weir.load import load_run, load_study
 from weir.series import Series
 from weir.tables import in_windows, scan_requests
 
@@ -266,6 +267,23 @@ def test_estimates_from_stretches_are_near_those_of_the_whole_series():
     assert np.mean(sizes) == pytest.approx(1 / (1 + 2 * rho.sum()), rel=0.05)
     assert 300 < np.mean(beyond) < 2000
     assert false <= 4 and found == 40
+
+
+def test_processes_keep_the_metrics_that_one_would(single_folder, monkeypatch):
+    runs = load_study(single_folder).valid_runs
+    computed = {run.id: run_metrics(run) for run in runs}
+    monkeypatch.setattr(derive, "FEWEST_IN_PARALLEL", 2)
+    done = list(derive.keep_metrics(runs, workers=2))
+    assert [run.id for run in done] == [run.id for run in runs]
+    # What was kept is believed.
+    monkeypatch.setattr(derive, "run_metrics", lambda run: pytest.fail(f"{run.id} is computed again"))
+    assert {run.id: derive.metrics_of(run) for run in runs} == computed
+    assert list(derive.keep_metrics(runs, workers=2)) == []
+    (runs[1].path / "metrics.json").unlink()
+    (runs[1].path / "requests.parquet").write_bytes(b"PAR1")
+    (runs[0].path / "metrics.json").unlink()
+    with pytest.raises(InputError, match=r"requests\.parquet: is cut short or is not Parquet"):
+        list(derive.keep_metrics(runs, workers=2))
 
 
 CHILD = """
