@@ -15,6 +15,7 @@ import pytest
 import synthetic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.text import Text
 
 from weir import derive, metrics, steady_state, tables
 from weir.derive import NEED_REQUESTS, run_metrics
@@ -22,8 +23,9 @@ from weir.device_totals import Union
 from weir.distribution import Distribution
 from weir.errors import InputError
 from weir.load import load_run, load_study
+from weir.plots import study_figures
 from weir.series import Series
-from weir.tables import in_windows, scan_requests
+from weir.tables import in_windows, scan_measured, scan_requests
 
 ROOT = Path(__file__).parents[2]
 ROWS = 20_000
@@ -267,6 +269,23 @@ def test_estimates_from_stretches_are_near_those_of_the_whole_series():
     assert np.mean(sizes) == pytest.approx(1 / (1 + 2 * rho.sum()), rel=0.05)
     assert 300 < np.mean(beyond) < 2000
     assert false <= 4 and found == 40
+
+
+def test_the_tail_of_a_long_run_is_drawn_from_counts(run, monkeypatch):
+    requests(10).write_parquet(run.path / "requests.parquet")
+    study = replace(load_study(run.path.parent), runs=(run,))
+    (short_line,) = study_figures.tail(study, "text").axes[0].lines
+    monkeypatch.setattr("weir.plots.study_figures.MOST_KEPT", 2048)
+    figure = study_figures.tail(study, "text")
+    (line,) = figure.axes[0].lines
+    x = scan_measured([run]).filter(pl.col("class") == "text").collect()["response_ms"].to_numpy()
+    t, above = line.get_xydata().T
+    assert 100 < t.size < 1000
+    assert above == pytest.approx([(x > edge).mean() for edge in t], abs=1e-12)
+    shares = [np.interp(0.01, *part.get_xydata().T[::-1, ::-1]) for part in (short_line, line)]
+    assert shares[0] == pytest.approx(shares[1], rel=0.03)
+    lost = f"Never completed: {np.isinf(x).mean():.2%}"
+    assert any(lost in text.get_text().replace("\n", " ") for text in figure.findobj(Text))
 
 
 def test_processes_keep_the_metrics_that_one_would(single_folder, monkeypatch):
