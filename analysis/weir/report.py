@@ -49,7 +49,9 @@ def write_report(folder: Path | str, out: Path | None = None, *, workers: int = 
         InputError: the study cannot be loaded, or the page cannot be written.
     """
     study = load_study(folder)
-    deque(keep_metrics(study.valid_runs, workers=workers), maxlen=0)
+    # Metrics that cannot be kept would be computed twice.
+    if study.valid_runs and os.access(study.valid_runs[0].path, os.W_OK):
+        deque(keep_metrics(study.valid_runs, workers=workers), maxlen=0)
     return write_page(out or study.path / "report.html", render(study))
 
 
