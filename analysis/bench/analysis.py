@@ -15,9 +15,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".weir"
 SMALLEST = 10**5
 RUN_ROWS = 5000
 DUCKDB = """\
@@ -28,23 +30,36 @@ duckdb.connect().sql(f'''select class,
 """
 
 
+@dataclass(frozen=True)
+class Used:
+    """Time, CPU time and peak resident memory of a command."""
+
+    s: float
+    cpu_s: float
+    mb: float
+
+    def __str__(self) -> str:
+        return f"{self.s:8.1f}{self.cpu_s:8.1f}{self.mb:8.0f}"
+
+
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=float, default=1e7, help="requests of the largest run (default: 1e7)")
     parser.add_argument("--runs", type=int, default=1000, help="runs of the study of many (default: 1000)")
-    parser.add_argument("--folder", help="where temporary tables are written (default: TMPDIR)")
+    parser.add_argument("--folder", help="where temporary tables are written (default: .weir)")
     options = parser.parse_args()
     if not options.rows >= SMALLEST:
         parser.error(f"--rows: found {options.rows:g}, expected at least {SMALLEST:,}")
     if options.runs < 1:
         parser.error(f"--runs: found {options.runs}, expected at least 1")
     print(f"{os.cpu_count()} CPUs, load average {os.getloadavg()[0]:.1f}\n")
-    print("One run. ns a request: metrics without the start of Python.\n")
-    print(f"{'':>11}{'metrics':^26}{'summary':^16}{'report':^16}{'all':^16}{'DuckDB':^16}")
-    columns = ("requests", "s", "ns/request", "MB", *("s", "MB") * 4)
-    print("".join(f"{name:>{11 if at < 3 else 8}}" for at, name in enumerate(columns)), flush=True)
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+    print("One run. ns/request: CPU time of metrics without the start of Python.\n")
+    print(f"{'':>11}{'metrics':^35}{'summary':^8}{'report':^24}{'all':^24}{'DuckDB':^24}")
+    columns = ("requests", "ns/request", *("s", "CPU s", "MB"), "s", *("s", "CPU s", "MB") * 3)
+    print("".join(f"{name:>{11 if at < 2 else 8}}" for at, name in enumerate(columns)), flush=True)
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=options.folder or FOLDER) as folder:
         rows = SMALLEST
         while rows <= options.rows:
             study = written(Path(folder) / "bench-analysis", rows, 1)
@@ -69,17 +84,20 @@ def written(folder: Path, rows: int, runs: int) -> Path:
 
 def report_line(begin: str, study: Path, rows: int, duckdb: list[str]) -> None:
     """Times the commands on a study and prints one line."""
-    commands = [[sys.executable, "-m", "weir", name, str(study)] for name in ("metrics", "summary", "report")]
-    idle_s, _ = measured([sys.executable, "-c", "import weir.cli, weir.derive, weir.load"])
-    (metrics_s, metrics_mb), *others = [measured(command) for command in commands]
-    found = [f"{metrics_s:11.1f}{max(metrics_s - idle_s, 0) / rows * 1e9:11.0f}{metrics_mb:8.0f}"]
-    every = (metrics_s + sum(s for s, _ in others), max(metrics_mb, *(mb for _, mb in others)))
-    found += [f"{s:8.1f}{mb:8.0f}" for s, mb in (*others, every, measured(duckdb))]
-    print(begin + "".join(found), flush=True)
+    idle = measured([sys.executable, "-c", "import weir.cli, weir.derive, weir.load"])
+    metrics, summary, report = (
+        measured([sys.executable, "-m", "weir", name, str(study)])
+        for name in ("metrics", "summary", "report")
+    )
+    parts = (metrics, summary, report)
+    every = Used(sum(p.s for p in parts), sum(p.cpu_s for p in parts), max(p.mb for p in parts))
+    each = (metrics.cpu_s - idle.cpu_s) / rows * 1e9
+    found = f"{each:11.0f}{metrics}{summary.s:8.1f}{report}{every}{measured(duckdb)}"
+    print(begin + found, flush=True)
 
 
-def measured(command: list[str]) -> tuple[float, float]:
-    """Seconds and peak resident memory in MB of a command."""
+def measured(command: list[str]) -> Used:
+    """What a command used."""
     start = time.perf_counter()
     environment = os.environ | {"PYTHONPATH": str(ROOT / "analysis")}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
@@ -87,7 +105,8 @@ def measured(command: list[str]) -> tuple[float, float]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"exit code {process.returncode}: {' '.join(command)}")
-    return time.perf_counter() - start, used.ru_maxrss * 1024 / 1e6
+    cpu_s = used.ru_utime + used.ru_stime
+    return Used(time.perf_counter() - start, cpu_s, used.ru_maxrss * 1024 / 1e6)
 
 
 if __name__ == "__main__":

@@ -15,14 +15,17 @@ import pytest
 import synthetic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.text import Text
 
-from weir import metrics, steady_state, tables
+from weir import derive, metrics, steady_state, tables
 from weir.derive import NEED_REQUESTS, run_metrics
 from weir.device_totals import Union
 from weir.distribution import Distribution
-from weir.load import load_run
+from weir.errors import InputError
+from weir.load import load_run, load_study
+from weir.plots import study_figures
 from weir.series import Series
-from weir.tables import in_windows, scan_requests
+from weir.tables import in_windows, scan_measured, scan_requests
 
 ROOT = Path(__file__).parents[2]
 ROWS = 20_000
@@ -268,20 +271,57 @@ def test_estimates_from_stretches_are_near_those_of_the_whole_series():
     assert false <= 4 and found == 40
 
 
+def test_the_tail_of_a_long_run_is_drawn_from_counts(run, monkeypatch):
+    requests(10).write_parquet(run.path / "requests.parquet")
+    study = replace(load_study(run.path.parent), runs=(run,))
+    (short_line,) = study_figures.tail(study, "text").axes[0].lines
+    monkeypatch.setattr("weir.plots.study_figures.MOST_KEPT", 2048)
+    figure = study_figures.tail(study, "text")
+    (line,) = figure.axes[0].lines
+    x = scan_measured([run]).filter(pl.col("class") == "text").collect()["response_ms"].to_numpy()
+    t, above = line.get_xydata().T
+    assert 100 < t.size < 1000
+    assert above == pytest.approx([(x > edge).mean() for edge in t], abs=1e-12)
+    shares = [np.interp(0.01, *part.get_xydata().T[::-1, ::-1]) for part in (short_line, line)]
+    assert shares[0] == pytest.approx(shares[1], rel=0.03)
+    lost = f"Never completed: {np.isinf(x).mean():.2%}"
+    assert any(lost in text.get_text().replace("\n", " ") for text in figure.findobj(Text))
+
+
+def test_processes_keep_the_metrics_that_one_would(single_folder, monkeypatch):
+    runs = load_study(single_folder).valid_runs
+    computed = {run.id: run_metrics(run) for run in runs}
+    monkeypatch.setattr(derive, "FEWEST_IN_PARALLEL", 2)
+    done = list(derive.keep_metrics(runs, workers=2))
+    assert [run.id for run in done] == [run.id for run in runs]
+    # What was kept is believed.
+    monkeypatch.setattr(derive, "run_metrics", lambda run: pytest.fail(f"{run.id} is computed again"))
+    assert {run.id: derive.metrics_of(run) for run in runs} == computed
+    assert list(derive.keep_metrics(runs, workers=2)) == []
+    (runs[1].path / "metrics.json").unlink()
+    (runs[1].path / "requests.parquet").write_bytes(b"PAR1")
+    (runs[0].path / "metrics.json").unlink()
+    with pytest.raises(InputError, match=r"requests\.parquet: is cut short or is not Parquet"):
+        list(derive.keep_metrics(runs, workers=2))
+
+
+# Peak memory by getrusage would begin with that of the test's own process.
 CHILD = """
-import json, resource, sys
+import json, re, sys
+from pathlib import Path
 from weir.derive import run_metrics
 from weir.load import load_study
+def mib(field):
+    return int(re.search(field + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 run = load_study(sys.argv[1]).runs[0]
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = mib("VmRSS")
 found = run_metrics(run)["classes"]
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps([sum(c["requests"] for c in found.values()), (peak - before) / 1024]))
+print(json.dumps([sum(c["requests"] for c in found.values()), mib("VmHWM") - before]))
 """
 
 
 def test_memory_does_not_grow_with_the_requests(tmp_path):
-    """4,000,000 requests in one run; the whole table took 1.2 GB."""
+    """4,000,000 requests in one run: 273 MiB; the whole table at once took 1,007 MiB."""
     environment = os.environ | {"PYTHONPATH": str(ROOT / "analysis"), "POLARS_MAX_THREADS": "2"}
     used = []
     for rows in (2_000_000, 4_000_000):

@@ -81,6 +81,8 @@ def test_the_smallest_effect_is_found_with_the_planned_power():
     assert probability(design, effect, 12) == pytest.approx(0.8, abs=1e-4)
     assert repetitions(design, effect * 1.001) == 12
     assert smallest_effect(design, 1) is None
+    # Blocks of a deterministic study differ by rounding.
+    assert smallest_effect(Design(1e-16, 11), 12) == pytest.approx(0, abs=1e-8)
 
 
 @pytest.fixture(scope="module")

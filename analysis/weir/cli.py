@@ -231,12 +231,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _metrics(options: argparse.Namespace, console: Console) -> int:
-    from weir.derive import metrics_of
+    from weir.derive import keep_metrics
     from weir.load import load_study
 
     study = load_study(options.study)
-    for run in track(study.valid_runs, "metrics", console=console, disable=not console.is_terminal):
-        metrics_of(run, fresh=True)
+    kept = keep_metrics(study.valid_runs, fresh=True, workers=os.cpu_count() or 1)
+    show = {"console": console, "disable": not console.is_terminal, "total": len(study.valid_runs)}
+    for _ in track(kept, "metrics", **show):
+        pass
     console.print(f"{len(study.valid_runs)} of {len(study.runs)} runs are valid and have a metrics.json")
     return 0
 
@@ -247,7 +249,8 @@ def _report(options: argparse.Namespace, console: Console) -> int:
     if options.out and len(options.studies) > 1:
         raise InputError(options.out, "is one page for several studies", "name one study with --out")
     first, *_ = options.studies
-    for page in [write_report(first, options.out)] if options.out else write_reports(options.studies):
+    one = [write_report(first, options.out, workers=os.cpu_count() or 1)] if options.out else None
+    for page in one or write_reports(options.studies):
         console.print(f"report: {page}", soft_wrap=True)
     return 0
 

@@ -7,6 +7,9 @@ what completed in it, whenever it was asked for, so that overload does not flatt
 
 import json
 import math
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,6 +32,9 @@ DEFINITIONS = 5
 #: The response quantiles that are kept of every run.
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 UNBOUNDED = "unbounded"
+#: Runs from which on several processes compute metrics sooner than one: each takes a second to start.
+FEWEST_IN_PARALLEL = 500
+RUNS_AT_ONCE = 16
 #: Metrics of a class that no summary can give.
 NEED_REQUESTS = (
     "jain_clients", "arrival_peak_to_mean", "arrival_dispersion", "effective_requests", "drift_ratio",
@@ -107,6 +113,32 @@ def metrics_of(run: Run, *, fresh: bool = False, keep: bool = True) -> dict[str,
                 path, f"cannot be written ({error.strerror})", "make room on the disk"
             ) from error
     return computed
+
+
+def keep_metrics(runs: Sequence[Run], *, fresh: bool = False, workers: int = 1) -> Iterator[Run]:
+    """Computes the metrics of runs that have no `metrics.json`; yields each run when its file is written.
+
+    Args:
+        runs: valid runs.
+        fresh: compute those of all runs.
+        workers: processes, of which more than one are started for `FEWEST_IN_PARALLEL` runs or more.
+
+    Raises:
+        InputError: as `run_metrics`.
+        DamagedError: a table is damaged.
+    """
+    wanted = [run for run in runs if fresh or not (run.path / METRICS).exists()]
+    if workers < 2 or len(wanted) < FEWEST_IN_PARALLEL:
+        yield from map(_keep, wanted)
+        return
+    # Not by fork: the threads of polars do not survive it.
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(_keep, wanted, chunksize=RUNS_AT_ONCE)
+
+
+def _keep(run: Run) -> Run:
+    metrics_of(run, fresh=True)
+    return run
 
 
 def _objectives(run: Run) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import statistics
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ from markupsafe import Markup
 from weir import interactive, pages, present
 from weir.answers import answers, drifting
 from weir.change_points import change_points
+from weir.derive import keep_metrics
 from weir.duplicates import floors
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
@@ -35,17 +37,21 @@ _FIDELITY = {
 }
 
 
-def write_report(folder: Path | str, out: Path | None = None) -> Path:
+def write_report(folder: Path | str, out: Path | None = None, *, workers: int = 1) -> Path:
     """Writes a study's report and returns its path.
 
     Args:
         folder: `results/<study>`.
         out: the page; `report.html` in the study's folder if None.
+        workers: processes that compute the metrics of many runs that have none.
 
     Raises:
         InputError: the study cannot be loaded, or the page cannot be written.
     """
     study = load_study(folder)
+    # Metrics that cannot be kept would be computed twice.
+    if study.valid_runs and os.access(study.valid_runs[0].path, os.W_OK):
+        deque(keep_metrics(study.valid_runs, workers=workers), maxlen=0)
     return write_page(out or study.path / "report.html", render(study))
 
 
@@ -59,7 +65,7 @@ def write_reports(folders: Sequence[Path]) -> list[Path]:
         InputError: a study cannot be loaded, or its page cannot be written.
     """
     if len(folders) == 1:
-        return [write_report(folders[0])]
+        return [write_report(folders[0], workers=os.cpu_count() or 1)]
     workers = min(len(folders), os.cpu_count() or 1)
     # Not by fork: the threads of polars do not survive it.
     context = multiprocessing.get_context("spawn")

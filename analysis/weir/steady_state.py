@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import fft, special
 
 from weir import metrics
 from weir.series import PIECE, Series
@@ -69,12 +69,12 @@ def autocorrelation(*stretches: ArrayLike) -> Array:
     if n == 0:
         return np.ones(1)
     mean = sum(float(part.sum()) for part in parts) / (n * len(parts))
-    size = 1 << (2 * n - 1).bit_length()
+    size = fft.next_fast_len(2 * n - 1, real=True)
     power = np.zeros(size // 2 + 1)
     for part in parts:
-        spectrum = np.fft.rfft(part - mean, size)
-        power += (spectrum * spectrum.conj()).real
-    covariance = np.fft.irfft(power, size)[:n] / len(parts)
+        spectrum = fft.rfft(part - mean, size)
+        power += spectrum.real**2 + spectrum.imag**2
+    covariance = fft.irfft(power, size)[:n] / len(parts)
     if covariance[0] <= 1e-300:
         return np.concatenate(([1.0], np.zeros(n - 1)))
     return covariance / covariance[0]

@@ -47,12 +47,14 @@ def tail(
     order: Mapping[str, Sequence[Level]] | None = None,
     words: Mapping[object, str] | None = None,
     band: bool = False,
+    above: str | None = None,
+    lost: float | None = None,
     height: float | None = None,
 ) -> Figure:
     """The share of requests that took longer than t.
 
     Args:
-        table: one row per request.
+        table: one row per request, or with `above` one row per point of a line.
         value: the column of times.
         x: the column in colours.
         hue: the column in dashes.
@@ -62,6 +64,9 @@ def tail(
         order: levels by column, in the order of the figure.
         words: what columns and levels are called.
         band: draw the geometric mean of each quantile over runs with its interval, instead of a line per run.
+        above: the column of the share of a run's requests that took longer than the time (`exceedance`);
+            with lines of runs only.
+        lost: the share of requests that never completed; that of the rows if None.
         height: of the figure without legend and note, in inches.
 
     Raises:
@@ -78,7 +83,7 @@ def tail(
             for dash in at.levels[at.hue]:
                 cell = facets.only(panel, {at.x: level, at.hue: dash})
                 own = {"color": at.look[at.x][str(level)].color, "linestyle": dashes[str(dash)]}
-                _draw_tail(axis, cell, value, run, own, band=band)
+                _draw_tail(axis, cell, value, run, own, band=band, above=above)
         axis.grid(axis="both")
         axis.set(xlabel="", ylabel="")
         if axis.get_subplotspec().is_first_col():
@@ -100,7 +105,7 @@ def tail(
     n = at.table[run].n_unique()
     means = "Lines: geometric means of quantiles over runs; shades: 95% intervals (log-t),"
     drawn = means if band else "One line per run,"
-    lost = at.table[value].is_infinite().mean()
+    lost = at.table[value].is_infinite().mean() if lost is None else lost
     share = f" Never completed: {lost:.2%} of the requests; their time is {panels.UNBOUNDED}." if lost else ""
     write_note(figure, f"{drawn} n = {n} runs{'' if band else '; no interval'}.{share}")
     return figure
@@ -200,16 +205,16 @@ def exceedance(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _draw_tail(
-    axis: Axes, cell: pl.DataFrame, value: str, run: str, look: dict[str, str], *, band: bool
-) -> None:
-    runs = [of[value].to_numpy() for _, of in cell.group_by(run, maintain_order=True)]
-    if not runs:
+    axis: Axes, cell: pl.DataFrame, value: str, run: str, look: dict[str, str], *, band: bool,
+    above: str | None,
+) -> None:  # fmt: skip
+    if cell.is_empty():
         return
+    groups = [of for _, of in cell.group_by(run, maintain_order=True)]
+    runs = [of[value].to_numpy() for of in groups]
     if not band:
-        curves = [
-            pd.DataFrame({"t": t, "above": above, "run": at})
-            for at, (t, above) in enumerate(map(exceedance, runs))
-        ]
+        points = map(exceedance, runs) if above is None else (of.select(value, above) for of in groups)
+        curves = [pd.DataFrame({"t": t, "above": share, "run": at}) for at, (t, share) in enumerate(points)]
         sns.lineplot(
             pd.concat(curves, ignore_index=True), x="t", y="above", units="run", estimator=None, sort=False,
             drawstyle="steps-post", linewidth=0.9, alpha=0.75, ax=axis, legend=False, **look,

@@ -6,15 +6,20 @@ many repetitions. A group of one repetition has no bar. The tables that are draw
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir.load import Level, Study
+from weir import response_grid
+from weir.distribution import MOST_KEPT
+from weir.load import Level, Run, Study
 from weir.plots import charts, distributions
 from weir.plots.layout import Layout, place
 from weir.study import comparable
 from weir.support import SHOWN, footnote, with_support
 from weir.tables import scan_measured
+
+_NO_REQUEST = "class {} has no measured request in a valid run"
 
 
 def intervals(
@@ -83,16 +88,46 @@ def ratios(
 def tail(study: Study, class_name: str, *, band: bool = False) -> Figure:
     """The share of one class's requests that took longer than t: a line per run, or their mean (`band`).
 
+    Lines need the requests of one run at a time, a band those of all runs.
+
     Raises:
         ValueError: the class has no request in a valid run.
         InputError: a request table is damaged.
     """
-    columns = ["run", "response_ms", *study.varied]
-    requests = scan_measured(study.valid_runs).filter(pl.col("class") == class_name)
-    table, at = place(study, requests.select(columns).collect())
-    if table.is_empty():
-        raise ValueError(f"class {class_name} has no measured request in a valid run")
-    return distributions.tail(table, order=_order(study, at), band=band, **_places(at))
+    if band:
+        columns = ["run", "response_ms", *study.varied]
+        requests = scan_measured(study.valid_runs).filter(pl.col("class") == class_name)
+        table, at = place(study, requests.select(columns).collect())
+        if table.is_empty():
+            raise ValueError(_NO_REQUEST.format(class_name))
+        return distributions.tail(table, order=_order(study, at), band=True, **_places(at))
+    parts, requests, lost = [], 0, 0.0
+    for run in study.valid_runs:
+        points, n, share = _exceedance(run, class_name)
+        levels = [pl.lit(run.levels.get(name)).alias(name) for name in study.varied]
+        parts.append(points.with_columns(pl.lit(run.id).alias("run"), *levels))
+        requests, lost = requests + n, lost + n * share
+    if not requests:
+        raise ValueError(_NO_REQUEST.format(class_name))
+    table, at = place(study, pl.concat(parts, how="vertical_relaxed"))
+    own = {"above": "above", "lost": lost / requests}
+    return distributions.tail(table, order=_order(study, at), **own, **_places(at))
+
+
+def _exceedance(run: Run, class_name: str) -> tuple[pl.DataFrame, int, float]:
+    """The points of one run's line, the number of its requests, and the share that never completed.
+
+    The points of many requests are the edges of the bins of `response_grid`.
+    """
+    found = scan_measured([run]).filter(pl.col("class") == class_name)
+    n = found.select(pl.len()).collect().item()
+    if n > MOST_KEPT:
+        grid = response_grid.counts(run, response_grid.step_s([run])).filter(pl.col("class") == class_name)
+        bins = response_grid.shares([grid]).select("response_ms", above=1 - pl.col("share"))
+        return bins.filter(pl.col("above") > 0), n, float(bins["above"].min() or 0)
+    values = found.select("response_ms").collect()["response_ms"].to_numpy()
+    t, above = distributions.exceedance(values) if n else (values, values)
+    return pl.DataFrame({"response_ms": t, "above": above}), n, float(np.isinf(values).mean()) if n else 0.0
 
 
 def split(study: Study, table: pl.DataFrame) -> Figure:
