@@ -124,7 +124,8 @@ def test_make_passes_only_right_labels():
     spec = importlib.util.spec_from_file_location("arguments", ROOT / "setup/arguments.py")
     arguments = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(arguments)
-    names = ("LABEL", "STUDY", "HOSTS", "KIND", "N", "ROLE", "A", "B", "TO", "FORM", "RETRY", "ATTEMPTS")
+    given = "LABEL STUDY HOSTS KIND N ROLE A B TO FORM RETRY ATTEMPTS CLASS CAPACITY_ARGS PAGE ROWS RUNS DIST"
+    names = given.split()
 
     def problems(goal, **values):
         return list(arguments.problems([goal], list(values), dict.fromkeys(names, "") | values))
