@@ -12,7 +12,7 @@ RUNS ?= 1000
 DIST ?= bookworm
 TESTS ?= yes
 # Variables of make's command line. An unknown name or value ends make before anything is done.
-READ := STUDY RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM CLASS CAPACITY_ARGS PAGE ROWS RUNS
+READ := STUDY LABEL RETRY ATTEMPTS ANSIBLE_ARGS KIND N HOSTS ROLE TRACES FIT DRIVE DIST TESTS A B TO FORM CLASS CAPACITY_ARGS PAGE ROWS RUNS
 # For fuzz.
 TARGET ?=
 FUZZ_S ?= 60
@@ -26,6 +26,10 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # Programs that setup/ installed come first; .weir/rust exists where the PATH has no Rust that is new enough.
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.weir/rust:$(PATH)
 
+# A comma, where make would read one as the end of an argument.
+, := ,
+# Not of the environment, where the word may mean something else.
+label := $(if $(filter command,$(origin LABEL)),$(LABEL))
 quoted = '$(subst ','\'',$(1))'
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 ARGUMENTS := python3 setup/arguments.py '$(MAKECMDGOALS)' '$(given)' $(foreach name,$(READ),$(call quoted,$(name)=$($(name))))
@@ -58,8 +62,8 @@ setup: tools ## Install what is missing: Debian packages, Rust, the Python envir
 	@setup/python.sh
 	@setup/build.sh
 
-study: setup ## Run a study on this host and write its report (STUDY=quick, or a file; RETRY=invalid repeats invalid runs; ATTEMPTS=3: attempts of a run that CPU steal made invalid)
-	@ansible-playbook ansible/playbooks/study.yml -e '{"study": "$(STUDY)", "weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false), "weir_attempts": $(or $(ATTEMPTS),1)}' $(ANSIBLE_ARGS)
+study: setup ## Run a study on this host and write its report (STUDY=quick, or a file; LABEL=6.12 keeps its runs apart from those of other labels; RETRY=invalid repeats invalid runs; ATTEMPTS=3: attempts of a run that CPU steal made invalid)
+	@ansible-playbook ansible/playbooks/study.yml -e '{"study": "$(STUDY)", $(if $(label),"label": "$(label)"$(,) )"weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false), "weir_attempts": $(or $(ATTEMPTS),1)}' $(ANSIBLE_ARGS)
 
 clean: ## Take down devices that killed studies left, remove what make built; never results
 	@if [ -x target/release/weir ]; then target/release/weir clean; fi
@@ -94,7 +98,7 @@ watch: ## Show a study while it runs: progress, time left, effects, validity (ST
 	@setup/python.sh
 	@$(PYTHON) -m weir watch $(call quoted,$(STUDY)) $(if $(PAGE),--page $(call quoted,$(PAGE)))
 
-compare: setup ## Compare two results of one study: better, worse, same or undecided (A=results-6.12/quick B=results-6.18/quick)
+compare: setup ## Compare two results of one study: better, worse, same or undecided (A=quick@6.12 B=quick@6.18; or folders)
 	@$(PYTHON) -m weir compare $(call quoted,$(A)) $(call quoted,$(B))
 
 power: setup ## Print how many repetitions a change of 5, 10 and 20 % needs, and the time they take (STUDY=quick; its results are the pilot)

@@ -8,6 +8,7 @@ make's command line, each separated by blanks; NAME=VALUE are the variables that
 """
 
 import difflib
+import re
 import sys
 from pathlib import Path
 
@@ -19,10 +20,12 @@ FORMS = ("parquet", "csv", "arrow")
 OF_ONE_STUDY = {
     "study", "watch", "report", "figures", "export", "power", "precision", "variation", "capacity",
 }  # fmt: skip
+#: The rule of `label` in studies (crates/specs/src/name.rs), which make cannot quote otherwise.
+LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,39}")
 #: Variables without which a target has nothing to do.
 NEEDED = {
     "capacity": {"CLASS": "the class whose clients are counted (CLASS=video)"},
-    "compare": {"A": "a study's folder (A=results-6.12/quick)", "B": "the folder of its other results"},
+    "compare": {"A": "a study's results (A=quick@6.12, or a folder)", "B": "its other results"},
     "export": {"TO": "a new folder, such as TO=quick-tables"},
 }
 WORDS = {"KIND": "kind", "DIST": "distribution"}
@@ -43,6 +46,9 @@ def problems(goals, given, values):
     for name in given:
         if name not in values and not name.startswith(OTHERS) and not name.lower().endswith("_proxy"):
             yield f"{name}: unknown variable{meant(name, values)} (known: {', '.join(values)})"
+    if "LABEL" in given and not LABEL.fullmatch(values["LABEL"]):
+        remedy = "1 to 40 letters, digits, -, _, . and + only, no -, . or + at the beginning"
+        yield f"LABEL={values['LABEL']}: use {remedy}"
     for name in ("STUDY", "HOSTS", "KIND", "N", "ROLE", "A", "B", "TO", "FORM", "CLASS", "PAGE"):
         if any(mark in values[name] for mark in "'\"\\"):
             yield f"{name}: has a quote or a backslash"
@@ -75,6 +81,9 @@ def scenarios():
 
 def study_problems(goals, name):
     """An unknown study. A file is checked by the program that reads it."""
+    if not {"study", "capacity"} & set(goals):
+        # STUDY@LABEL has the runs of one label.
+        name = name.split("@")[0]
     if not name or "/" in name or Path(name).suffix:
         return
     known = {path.stem for path in (ROOT / "studies").rglob("*.yml")}

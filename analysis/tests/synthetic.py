@@ -39,11 +39,13 @@ def write_study(
     factor="scheduler",
     both_testbeds=False,
     sealed=False,
+    label=None,
+    slower=1.0,
 ) -> Path:
     """Writes a study of every combination and returns its folder; `factor` names the first factor.
 
     With `both_testbeds` each cell is there twice, and the testbed is the last factor. With `sealed` runs have
-    manifests.
+    manifests. With a `label` the runs are added to those of other labels, and take `slower` times as long.
     """
     runs = []
     for testbed, repetition in (
@@ -59,6 +61,9 @@ def write_study(
                     if testbed:
                         levels["testbed"] = testbed
                         cell += f"-{testbed}"
+                    if label is not None:
+                        levels["label"] = label
+                        cell = f"{label}-{cell}"
                     runs.append(
                         {
                             "format": 1, "id": f"{cell}-{repetition}", "study": path.name,
@@ -78,16 +83,19 @@ def write_study(
     }  # fmt: skip
     if both_testbeds:
         plan["factors"]["testbed"] = ["device", "simulator"]
-    path.mkdir(parents=True)
-    (path / "plan.json").write_text(json.dumps(plan))
+    path.mkdir(parents=True, exist_ok=label is not None)
+    if label is not None:
+        plan |= {"label": label, "factors": plan["factors"] | {"label": [label]}}
+    (path / ("plan.json" if label is None else f"plan@{label}.json")).write_text(json.dumps(plan))
     for run in runs:
-        write_run(path / run["id"], run, block_table=block_table and run["testbed"] == "device")
+        on_device = block_table and run["testbed"] == "device"
+        write_run(path / run["id"], run, block_table=on_device, slower=slower)
         if sealed:
             seal(path / run["id"])
     return path
 
 
-def write_run(folder: Path, run: dict, *, block_table: bool) -> None:
+def write_run(folder: Path, run: dict, *, block_table: bool, slower: float = 1.0) -> None:
     rng = np.random.default_rng([run["seed"], run["order"]])
     levels, duration_s = run["levels"], run["duration_s"]
     end_s = run["warmup_s"] + duration_s
@@ -100,7 +108,7 @@ def write_run(folder: Path, run: dict, *, block_table: bool) -> None:
     size = np.where(is_video, 65536, 4096 * rng.integers(1, 9, intended.size))
     order = np.argsort(intended, kind="stable")
     intended, is_video, client, size = intended[order], is_video[order], client[order], size[order]
-    mean_service_ms = 5.0 * SPEED[next(iter(levels.values()))]
+    mean_service_ms = 5.0 * slower * SPEED[next(iter(levels.values()))]
     service = rng.gamma(4, mean_service_ms / 4, intended.size) * 1e6
     alone = levels["architecture"] == "partitioned"
     device = is_video.astype(int) if alone else np.arange(intended.size) % 2

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from weir.labels import label, number
 from weir.load import TESTBED, Study
+from weir.plans import LABEL
 from weir.study import objective_metric
 
 Array = NDArray[np.float64]
@@ -90,7 +91,10 @@ def _series(study: Study, rows: pl.DataFrame, name: str) -> tuple[str, str, pl.D
     kept = rows.filter(pl.len().over(cell) > 1) if cell else rows
     if kept.height < 2 * FEWEST:
         return None
-    return name, metric, kept.select("order", "block", value=residual)
+    # Runs with different labels are made at different times, also those of one block.
+    times = [column for column in (LABEL, "block") if column in kept.columns]
+    block = pl.struct(times).rank("dense").cast(pl.Int64)
+    return name, metric, kept.select("order", block.alias("block"), value=residual)
 
 
 def _changes(name: str, metric: str, frame: pl.DataFrame, level: float) -> Iterator[Change]:

@@ -1,7 +1,7 @@
 """Command line of the analysis: `python -m weir summary|report|compare|power|precision|variation|...`.
 
-Exit codes: 0 done, 1 the work failed, 2 bad input; `compare`: 3 something is worse, 4 undecided (`--strict`);
-`precision`: 4 more repetitions are needed.
+Exit codes: 0 done, 1 the work failed, 2 bad input; 3 something is worse (`compare`); 4 undecided or mixed
+hosts (`--strict`), more repetitions are needed (`precision`).
 """
 
 import argparse
@@ -66,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     summary = commands.add_parser("summary", help="print the results as tables")
     summary.add_argument("study", type=Path, help="the study's folder")
     summary.add_argument("--fresh", action="store_true", help="compute the metrics first, as `metrics` does")
+    summary.add_argument(
+        "--strict", action="store_true", help="exit code 4 where runs are from mixed hosts (rule R-HOST)"
+    )
     summary.set_defaults(run=_summary)
 
     watch = commands.add_parser(
@@ -86,11 +89,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Exit codes: 0 nothing worse, 2 bad input, 3 something worse, 4 (--strict) undecided.",
     )
     compare.add_argument(
-        "before", type=Path, metavar="BEFORE", help="a study's folder, such as results-6.12/quick"
+        "before",
+        metavar="BEFORE",
+        help="a study's results: STUDY@LABEL, or a folder such as results-6.12/quick",
     )
-    compare.add_argument(
-        "after", type=Path, metavar="AFTER", help="the folder of the same study's other results"
-    )
+    compare.add_argument("after", metavar="AFTER", help="other results of the same study")
     compare.add_argument(
         "--metric", action="append", default=[], metavar="NAME",
         help="metric to compare (repeatable; default: the class's response quantile and its throughput)",
@@ -106,8 +109,11 @@ def _parser() -> argparse.ArgumentParser:
         "--format", default="text", choices=["text", "json", "csv", "markdown", "junit"], help="output"
     )
     compare.add_argument(
-        "--strict", action="store_true", help="exit code 4 where a comparison is undecided or impossible"
+        "--strict",
+        action="store_true",
+        help="exit code 4 where a comparison is undecided or impossible, or hosts are mixed (rule R-HOST)",
     )
+    compare.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
     compare.set_defaults(run=_compare)
 
     power = commands.add_parser(
@@ -268,6 +274,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     from weir.change_points import change_points
     from weir.duplicates import floors
     from weir.load import load_study
+    from weir.mixed_hosts import mixed_hosts
     from weir.power import SHOWN_CHANGE, power_of
     from weir.precision import OF_CELLS, decide
     from weir.study import class_table
@@ -288,6 +295,9 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
         console.print(f"{study.name}: {study.note}", soft_wrap=True)
     for floor in floors(study):
         console.print(f"  {floor.sentence()}", soft_wrap=True)
+    mixed = mixed_hosts(study)
+    for finding in mixed:
+        console.print(f"warning: {finding.sentence()}", soft_wrap=True)
     for change in change_points(study, table):
         console.print(f"warning: {change.sentence()}", soft_wrap=True)
     counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
@@ -310,7 +320,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     excluded = present.excluded(study)
     if excluded.height:
         _print(console, excluded, "runs without data")
-    return 0
+    return 4 if options.strict and mixed else 0
 
 
 def _watch(options: argparse.Namespace, console: Console) -> int:
@@ -327,12 +337,13 @@ def _compare(options: argparse.Namespace, console: Console) -> int:
     from weir.comparison import compare_studies, render
     from weir.load import load_study
 
-    studies = load_study(options.before), load_study(options.after)
-    found = compare_studies(*studies, tuple(options.metric), options.equivalence)
+    before, after = (load_study(_folder(name, options.results)) for name in (options.before, options.after))
+    found = compare_studies(before, after, tuple(options.metric), options.equivalence)
     sys.stdout.write(render(found, options.format))
     if found.count("worse"):
         return 3
-    return 4 if options.strict and found.count("undecided") + found.count("not comparable") else 0
+    unsure = found.count("undecided") + found.count("not comparable") + len(found.mixed)
+    return 4 if options.strict and unsure else 0
 
 
 def _power(options: argparse.Namespace, console: Console) -> int:
@@ -342,7 +353,7 @@ def _power(options: argparse.Namespace, console: Console) -> int:
 
     if not 0 < options.power < 1:
         raise InputError("--power", f"is {options.power:g}, not between 0 and 1", "give 0.8")
-    study = load_study(_folder(options))
+    study = load_study(_folder(options.study, options.results))
     found = power_of(study, class_table(study), options.power)
     if options.json:
         print(json.dumps(found.document(), indent=2))
@@ -360,7 +371,7 @@ def _variation(options: argparse.Namespace, console: Console) -> int:
     from weir.study import class_table
     from weir.variation import variation
 
-    study = load_study(_folder(options))
+    study = load_study(_folder(options.study, options.results))
     table = class_table(study)
     known = [one.name for one in study.classes]
     if options.class_name is not None and options.class_name not in known:
@@ -447,7 +458,7 @@ def _precision(options: argparse.Namespace, console: Console) -> int:
     from weir import precision
     from weir.load import load_study
 
-    folder = _folder(options)
+    folder = _folder(options.study, options.results)
     if options.simulate:
         found = precision.simulate(folder, shown=not options.json)
     else:
@@ -462,15 +473,14 @@ def _precision(options: argparse.Namespace, console: Console) -> int:
     return 0 if found.stops else 4
 
 
-def _folder(options: argparse.Namespace) -> Path:
-    """The folder of a study's results, which is named by its path or its name."""
-    from weir import locate
+def _folder(given: str, results: Path | None = None) -> Path:
+    """The folder of a study's results, which is named by its path or its name, or one label of it."""
+    from weir import locate, plans
 
-    given = Path(options.study)
-    if given.is_dir():
-        return given
-    folder = options.results or locate.results()
-    return locate.study(options.study, folder) or folder / options.study
+    if plans.exists(Path(given)) or Path(given).is_dir():
+        return Path(given)
+    folder = results or locate.results()
+    return locate.study(given, folder) or (Path(given) if "/" in given else folder / given)
 
 
 def _export(options: argparse.Namespace, console: Console) -> int:

@@ -19,6 +19,7 @@ from scipy import special
 from weir.errors import InputError
 from weir.labels import label, number
 from weir.load import Level, Run, Study
+from weir.mixed_hosts import RULE, mixed_hosts
 from weir.multiplicity import ALLOWANCE, Paired, judge
 from weir.statistics import CONFIDENCE
 from weir.study import cell_label, class_table, objective_metric
@@ -68,13 +69,23 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes from one study's results to another's, and what else differs between their hosts."""
+    """The changes from one study's results to another's, and what else differs between their hosts.
+
+    Attributes:
+        before: the folder of the first results, or `FOLDER@LABEL`.
+        after: the same of the second.
+        changes: one for each class, cell and metric.
+        hosts: facts of hosts that differ: name, values before and after.
+        unmatched: classes and cells that only one of the two has.
+        mixed: findings of R-HOST within one of the two.
+    """
 
     before: str
     after: str
     changes: tuple[Change, ...]
     hosts: tuple[tuple[str, str, str], ...]
     unmatched: tuple[str, ...]
+    mixed: tuple[str, ...] = ()
 
     def count(self, verdict: str) -> int:
         """The number of changes with a verdict."""
@@ -113,7 +124,7 @@ def compare_studies(
     keys = [key for key in sides[0] if key in sides[1]]
     if not keys:
         raise InputError(
-            after.path, f"has no class and cell in common with {before.path}", "compare equal designs"
+            after.path, f"has no class and cell in common with {before.place}", "compare equal designs"
         )
     found = []
     for key in keys:
@@ -123,8 +134,16 @@ def compare_studies(
     unmatched = [
         _name(key, factors) for side, other in (sides, sides[::-1]) for key in side if key not in other
     ]
+    mixed = [
+        f"{study.place}: {found.sentence()}" for study in (before, after) for found in mixed_hosts(study)
+    ]
     return Comparison(
-        str(before.path), str(after.path), _judge(found, equivalence), _hosts(before, after), tuple(unmatched)
+        before.place,
+        after.place,
+        _judge(found, equivalence),
+        _hosts(before, after),
+        tuple(unmatched),
+        tuple(mixed),
     )
 
 
@@ -332,6 +351,7 @@ def _in_order(comparison: Comparison) -> list[Change]:
 
 def _after_table(comparison: Comparison) -> list[str]:
     lines = [f"host fact {name}: {before} before, {after} after" for name, before, after in comparison.hosts]
+    lines += [f"warning: {finding}" for finding in comparison.mixed]
     return lines + [f"only in one of the two: {name}" for name in comparison.unmatched]
 
 
@@ -369,6 +389,11 @@ def _as_junit(comparison: Comparison) -> str:
         failures=str(comparison.count("worse")),
         skipped=str(comparison.count("undecided") + comparison.count("not comparable")),
     )
+    # Before the test cases, as the schema has it.
+    if comparison.mixed:
+        properties = ElementTree.SubElement(suite, "properties")
+        for finding in comparison.mixed:
+            ElementTree.SubElement(properties, "property", name=RULE, value=finding)
     for change in comparison.changes:
         case = ElementTree.SubElement(
             suite, "testcase", classname=change.class_name, name=f"{change.cell}: {change.metric}"

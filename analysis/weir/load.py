@@ -1,7 +1,8 @@
 """A study and its runs, read from their folders: plan, runs, validity, host facts.
 
-`results/<study>/plan.json` is the plan; `results/<study>/<run id>/` is one run. A run's folder is
-complete once it exists; folders whose name begins with `.` or ends with `.partial` are ignored.
+`results/<study>/plan.json` is the plan (of each label one: `weir.plans`); `results/<study>/<run id>/` is one
+run. A run's folder is complete once it exists; folders whose name begins with `.` or ends with `.partial` are
+ignored.
 """
 
 import json
@@ -13,11 +14,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from weir import plans
 from weir.documents import check_format, field, read_document
 from weir.errors import DamagedError, InputError
 from weir.manifest import NAME as MANIFEST
 from weir.manifest import RUN_AGAIN, Verified
-from weir.plan import PLAN_AGAIN, read_plan
+from weir.plan import PLAN_AGAIN
+from weir.plans import LABEL
 
 NUMBER = (int, float)
 #: The factor that the testbed is where a study names both.
@@ -160,7 +163,7 @@ class Study:
     perhaps the baseline whose comparison answers the question, if the study names one. `precision` is the
     precision at which the study stops, if the study names one: `first_repetitions` are made before the first
     decision, `decision` is the last decision, and `not_needed` are ids of planned runs that the decision does
-    not ask for.
+    not ask for. `label` is the only label whose runs it has, if one was asked for.
     """
 
     path: Path
@@ -180,6 +183,12 @@ class Study:
     first_repetitions: int = 0
     decision: dict[str, Any] | None = None
     not_needed: tuple[str, ...] = ()
+    label: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Its folder, or `FOLDER@LABEL` where it has the runs of one label."""
+        return str(self.path) if self.label is None else f"{self.path}@{self.label}"
 
     @property
     def asked_repetitions(self) -> int:
@@ -232,7 +241,7 @@ def load_study(path: Path | str, read: Callable[[Path, dict[str, Any]], Run | No
     """Loads a study's plan and the records of its runs, without request tables.
 
     Args:
-        path: the study's folder.
+        path: the study's folder; `results/STUDY@LABEL` for the runs of one label.
         read: reads the run of a folder and its entry of the plan, or leaves it out with None; `load_run` if
             None.
 
@@ -240,13 +249,12 @@ def load_study(path: Path | str, read: Callable[[Path, dict[str, Any]], Run | No
         InputError: the folder holds no study, or one of its files cannot be used.
         DamagedError: a file of a run was changed after it was written.
     """
-    path = Path(path)
+    path, label = plans.split(Path(path))
     if not path.is_dir():
         raise InputError(
             path, "there is no such folder", f"run the study first: make study STUDY={path.name}"
         )
-    plan_path = path / "plan.json"
-    plan = read_plan(plan_path, f"is this a study's folder? run the study: make study STUDY={path.name}")
+    plan, plan_path = plans.read(path, label)
     planned = {field(entry, plan_path, "id", str): entry for entry in plan["runs"]}
     found = {entry.name for entry in path.iterdir() if _is_run_folder(entry, planned)}
     precision = field(plan, plan_path, "precision", dict) if plan.get("precision") else None
@@ -279,12 +287,13 @@ def load_study(path: Path | str, read: Callable[[Path, dict[str, Any]], Run | No
             n: entry.get("levels") or {} for n, entry in planned.items() if n not in {*found, *not_needed}
         },
         # Runs of an earlier plan with this name are not part of the design.
-        stray=tuple(sorted(found - planned.keys())),
+        stray=tuple(sorted(found - planned.keys())) if label is None else (),
         comparison=_comparison(plan, plan_path),
         precision=precision,
         first_repetitions=first,
         decision=decision,
         not_needed=not_needed,
+        label=label,
     )
 
 
@@ -364,6 +373,9 @@ def _comparison(plan: dict[str, Any], path: Path) -> dict[str, Any] | None:
         return None
     comparison = field(plan, path, "comparison", dict)
     if field(comparison, path, "factor", str) not in field(plan, path, "factors", dict):
+        if comparison["factor"] == LABEL:
+            # There is only one label yet, or only one was asked for.
+            return None
         raise InputError(
             path, f"field `comparison.factor` is {comparison['factor']!r}, no factor", PLAN_AGAIN
         )

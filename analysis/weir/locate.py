@@ -7,6 +7,8 @@ repository, and from anywhere else.
 import os
 from pathlib import Path
 
+from weir import plans
+
 #: The folder of results; the project's `results/` where it is not set.
 RESULTS_VARIABLE = "WEIR_RESULTS"
 #: The root of the project; searched for where it is not set.
@@ -45,11 +47,11 @@ def study(name: str, folder: Path | None = None) -> Path | None:
     """The folder of a study's results, or else its sample; None if there is neither.
 
     Args:
-        name: the study's name.
+        name: the study's name; `NAME@LABEL` for the runs of one label.
         folder: the folder of results; `results()` if None.
     """
     for place in (folder or results(), SAMPLE):
-        if (place / name / "plan.json").is_file():
+        if plans.exists(place / name):
             return place / name
     return None
 
@@ -60,7 +62,7 @@ def studies(prefix: str, folder: Path | None = None) -> dict[str, Path]:
     Results of the user and of the sample are never mixed.
     """
     for place in (folder or results(), SAMPLE):
-        found = sorted(path.parent for path in place.glob(f"{prefix}*/plan.json"))
+        found = plans.folders(place, f"{prefix}*")
         named = {
             path.name: path for path in found if path.name == prefix or path.name.startswith(f"{prefix}-")
         }

@@ -19,7 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import HTML, Image
 from matplotlib.figure import Figure
 
-from weir import locate
+from weir import locate, plans
 from weir.binary_cache import BinaryCache
 from weir.documents import write_text
 from weir.errors import InputError, Skipped
@@ -110,7 +110,7 @@ def unread(results: Path) -> list[str]:
     """The studies with results that no notebook but the template reads."""
     read_by_one = {name for studies in STUDY_NOTEBOOKS.values() for name in studies}
     prefixes = tuple(paper.studies for paper in papers().values() if paper.studies)
-    found = sorted(path.parent.name for path in results.glob("*/plan.json"))
+    found = [path.name for path in plans.folders(results)]
     return [
         name
         for name in found

@@ -14,12 +14,12 @@ from typing import Any
 
 import polars as pl
 
+from weir import plans
 from weir.derive import metrics_of
 from weir.errors import InputError
 from weir.load import Run, Study, load_run, load_study
 from weir.manifest import NAME as MANIFEST
 from weir.manifest import Verified
-from weir.plan import read_plan
 from weir.precision import GO_ON
 from weir.study import class_table
 
@@ -138,7 +138,7 @@ class Follower:
         for id in self._read.keys() - {run.id for run in study.runs} - {*unread}:
             self._forget(id)
         finished = sorted(self._read.values(), key=lambda one: one.at_ns)
-        plan = read_plan(self.path / "plan.json")
+        plan, _ = plans.read(self.path)
         known = {entry["id"]: entry for entry in plan["runs"]}
         found = known.keys() - study.missing.keys() - {*study.not_needed}
         if self._table is None:

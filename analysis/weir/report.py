@@ -20,6 +20,7 @@ from weir.derive import keep_metrics
 from weir.duplicates import floors
 from weir.labels import label, number, objective_text
 from weir.load import Run, Study, load_study
+from weir.mixed_hosts import mixed_hosts
 from weir.pages import write_page
 from weir.power import SHOWN_CHANGE, power_of
 from weir.precision import OF_CELLS, decide
@@ -42,7 +43,7 @@ def write_report(folder: Path | str, out: Path | None = None, *, workers: int = 
 
     Args:
         folder: `results/<study>`.
-        out: the page; `report.html` in the study's folder if None.
+        out: the page; `report.html` in the study's folder if None, or `report@LABEL.html`.
         workers: processes that compute the metrics of many runs that have none.
 
     Raises:
@@ -52,7 +53,8 @@ def write_report(folder: Path | str, out: Path | None = None, *, workers: int = 
     # Metrics that cannot be kept would be computed twice.
     if study.valid_runs and os.access(study.valid_runs[0].path, os.W_OK):
         deque(keep_metrics(study.valid_runs, workers=workers), maxlen=0)
-    return write_page(out or study.path / "report.html", render(study))
+    page = "report.html" if study.label is None else f"report@{study.label}.html"
+    return write_page(out or study.path / page, render(study))
 
 
 def write_reports(folders: Sequence[Path]) -> list[Path]:
@@ -89,6 +91,7 @@ def render(study: Study) -> str:
         power=power_of(study, table, changes=(SHOWN_CHANGE,)).sentence(),
         drift=_drift(study, table),
         floors=[floor.sentence() for floor in floors(study)],
+        mixed=[found.sentence() for found in mixed_hosts(study)],
         changes=[change.sentence() for change in change_points(study, table)],
         variation=[_variation(found) for found in variations(study, table)],
         counts=_counts(study, table),

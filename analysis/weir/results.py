@@ -8,11 +8,10 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from weir import answers, locate, present, statistics, support
+from weir import answers, locate, plans, present, statistics, support
 from weir.errors import InputError, Skipped
 from weir.labels import label, objective_text
 from weir.load import AppClass, Level, load_study
-from weir.plan import read_plan
 from weir.plots import study_figures
 from weir.plots.layout import reference_level
 from weir.study import class_table, comparable, device_table, objective_metric, run_table
@@ -38,7 +37,7 @@ class Study:
         """Finds and loads a study.
 
         Args:
-            name: its name.
+            name: its name; `NAME@LABEL` for the runs of one label.
             results: the folder of results; found by `weir.locate` if None.
 
         Raises:
@@ -76,7 +75,8 @@ class Study:
         """One row per planned run: place in the plan, levels, `status` (with `missing`) and the reason."""
         validity = {run.id: run.validity for run in self.loaded.runs}
         rows = []
-        for entry in read_plan(self.loaded.path / "plan.json")["runs"]:
+        plan, _ = plans.read(self.loaded.path, self.loaded.label)
+        for entry in plan["runs"]:
             found = validity.get(entry["id"])
             place = {name: entry[name] for name in ("order", "block", "repetition", "testbed")}
             levels = {name: str(entry["levels"].get(name)) for name in self.loaded.factors}

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from papers.hds import claims, figures
 from papers.hds.claims import Times
 from papers.hds.results import windows
-from weir import notebooks, plots
+from weir import notebooks, plans, plots
 from weir.claims import Claim
 from weir.labels import number
 from weir.load import Study, load_study
@@ -38,7 +38,7 @@ def studies(results: Path) -> dict[str, Study]:
         InputError: a folder is damaged.
     """
     found = {name: results / f"{PREFIX}{name}" for name in JUDGED}
-    loaded = {name: load_study(path) for name, path in found.items() if (path / "plan.json").exists()}
+    loaded = {name: load_study(path) for name, path in found.items() if plans.exists(path)}
     return {name: study for name, study in loaded.items() if study.valid_runs}
 
 

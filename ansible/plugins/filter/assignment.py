@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 
-def assign_blocks(runs, planned, hosts, folder, move=False):
+def assign_blocks(runs, planned, hosts, folder, move=False, label=""):
     """The host of each block of the runs on devices.
 
     A block is never split: runs are compared within a block, so no comparison is between hosts. A block
@@ -16,13 +16,14 @@ def assign_blocks(runs, planned, hosts, folder, move=False):
         hosts: names of the reachable hosts, in the order of the inventory.
         folder: the study's results; its `blocks.json` holds the host of each block that was assigned before.
         move: whether another host may complete a block whose host is unreachable.
+        label: label of the runs; empty if they have none. Each label has a file of its own.
 
     Returns:
         hosts: host by block number (a string, since it is kept as JSON).
         waiting: the same for blocks whose host is unreachable.
     """
     missing, planned = _blocks(runs), _blocks(planned)
-    before = begun(folder)
+    before = begun(folder, label)
     assigned, waiting = {}, {}
     for place, block in enumerate(sorted(missing)):
         name = str(block)
@@ -34,10 +35,11 @@ def assign_blocks(runs, planned, hosts, folder, move=False):
     return {"hosts": assigned, "waiting": waiting}
 
 
-def begun(folder):
-    """The host that each block was assigned to last, by its number as a text."""
+def begun(folder, label=""):
+    """The host that each block of a label was assigned to last, by its number as a text."""
+    name = f"blocks@{label}.json" if label else "blocks.json"
     try:
-        return json.loads((Path(folder) / "blocks.json").read_text(encoding="utf-8"))
+        return json.loads((Path(folder) / name).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
 

@@ -77,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn studies() -> anyhow::Result<Vec<(String, String, serde_json::Value)>> {
     let project = Project::find()?;
     let describe = |name: String| {
-        let plan = project.plan(&name)?;
+        let plan = project.plan(&name, None)?;
         let value = json!({"name": name, "question": plan.question, "runs": plan.runs.len()});
         Ok((name, format!("{} ({} runs)", plan.question, plan.runs.len()), value))
     };

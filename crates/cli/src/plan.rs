@@ -21,6 +21,9 @@ use crate::wanted;
 pub struct Args {
     /// Name or file of the study.
     study: String,
+    /// Label of the runs, in place of that of the study: keeps the runs of two kernels or commits apart in one results folder.
+    #[arg(long, value_name = "NAME")]
+    label: Option<String>,
     /// Only the runs of this testbed, if the study names both.
     #[arg(long)]
     testbed: Option<Only>,
@@ -73,7 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let devices = args.devices.as_deref().map(Devices::read).transpose().map_err(bad_input)?;
     let project = Project::find()?;
-    let mut plan = project.plan(&args.study)?;
+    let mut plan = project.plan(&args.study, args.label.as_deref())?;
     if args.power {
         return Err(power::analyse(&project, &plan.study, args.results.as_deref()));
     }

@@ -93,15 +93,18 @@ impl Project {
         Err(bad_input(format!("unknown study `{name}`{meant} (known: {})", known.join(", "))))
     }
 
-    /// The plan of a study given by name or by path.
+    /// The plan of a study given by name or by path, with the label of `--label`.
     ///
     /// # Errors
-    /// There is no such study, or it has problems.
-    pub fn plan(&self, name: &str) -> anyhow::Result<Plan> {
-        self.plan_file(&self.study_file(name)?).map_err(bad_input)
+    /// There is no such study, it has problems, or the label is wrong.
+    pub fn plan(&self, name: &str, label: Option<&str>) -> anyhow::Result<Plan> {
+        if let Some(problem) = label.and_then(weir_study::label_problem) {
+            return Err(bad_input(format!("--label: {problem}")));
+        }
+        self.plan_file(&self.study_file(name)?, label).map_err(bad_input)
     }
 
-    fn plan_file(&self, file: &Path) -> Result<Plan, Problems> {
+    fn plan_file(&self, file: &Path, label: Option<&str>) -> Result<Plan, Problems> {
         let workloads = Catalog::open(&self.root.join("workloads"))?;
         let profiles: Vec<&str> = profile::names().collect();
         let benchmarks = Benchmark::ALL.map(|benchmark| SiteBenchmark {
@@ -118,6 +121,7 @@ impl Project {
             profiles: &profiles,
             benchmarks: &benchmarks,
             services: &services,
+            label,
         };
         let plan = Plan::from_file(file, &context)?;
         check_devices(&plan, &Document::read(file)?)?;
@@ -129,7 +133,7 @@ impl Project {
     /// # Errors
     /// These problems.
     pub fn check_study(&self, file: &Path) -> Result<Plan, Problems> {
-        self.plan_file(file)
+        self.plan_file(file, None)
     }
 }
 

@@ -47,12 +47,25 @@ pub struct Args {
     /// Repeat invalid runs, and replace them.
     #[arg(long)]
     retry_invalid: bool,
+    /// Label of the runs, in place of that of the study: keeps the runs of two kernels or commits apart.
+    #[arg(long, value_name = "NAME")]
+    label: Option<String>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let given = Path::new(&args.study);
     let is_plan = given.extension().is_some_and(|extension| extension == "json");
-    let plan = if is_plan { read_plan(given)? } else { Project::find()?.plan(&args.study)? };
+    if is_plan && args.label.is_some() {
+        return Err(bad_input(format!(
+            "--label: {} is a plan, which has its label: leave it out",
+            args.study
+        )));
+    }
+    let plan = if is_plan {
+        read_plan(given)?
+    } else {
+        Project::find()?.plan(&args.study, args.label.as_deref())?
+    };
     if !plan.runs.iter().any(|run| run.testbed.is_virtual()) {
         return Err(bad_input(format!(
             "{}: its testbed is device: use `make study STUDY={}`, or say `testbed: [device, simulator]`",
@@ -139,13 +152,14 @@ fn at_once<T: Sync, R: Send>(
 /// Writes the plan beside the runs atomically. An equal plan is not written again.
 fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
     let text = to_rows(plan)? + "\n";
-    if std::fs::read_to_string(results.join("plan.json")).is_ok_and(|there| there == text) {
+    let file = results.join(plan.file_name());
+    if std::fs::read_to_string(&file).is_ok_and(|there| there == text) {
         return Ok(());
     }
     let partial = results.join(format!(".plan.{}.partial", std::process::id()));
     std::fs::write(&partial, text)
-        .and_then(|()| std::fs::rename(&partial, results.join("plan.json")))
-        .with_context(|| format!("cannot write {}", results.join("plan.json").display()))
+        .and_then(|()| std::fs::rename(&partial, &file))
+        .with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Progress on standard error with the time left: a bar on a terminal, otherwise lines.

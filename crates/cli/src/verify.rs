@@ -102,15 +102,15 @@ fn runs_in(path: &Path, problems: &mut Vec<Damage>) -> anyhow::Result<Vec<PathBu
 
 /// The runs of a study; `None` if it is no study's folder.
 fn runs_of_study(study: &Path, inner: &[PathBuf], problems: &mut Vec<Damage>) -> Option<Vec<PathBuf>> {
-    let file = study.join("plan.json");
+    let plans = plans(study);
     let mut planned = BTreeSet::new();
-    if file.exists() {
+    for file in &plans {
         let ids = |plan: &Value| -> Option<BTreeSet<String>> {
             plan["runs"].as_array()?.iter().map(|run| Some(run["id"].as_str()?.to_owned())).collect()
         };
-        match read_json(&file).map(|plan| ids(&plan)) {
-            Ok(Some(ids)) => planned = ids,
-            Ok(None) => problems.push(Damage::of(&file, "lists no runs: is damaged, or is no plan")),
+        match read_json(file).map(|plan| ids(&plan)) {
+            Ok(Some(ids)) => planned.extend(ids),
+            Ok(None) => problems.push(Damage::of(file, "lists no runs: is damaged, or is no plan")),
             Err(problem) => problems.push(problem),
         }
     }
@@ -120,7 +120,19 @@ fn runs_of_study(study: &Path, inner: &[PathBuf], problems: &mut Vec<Damage>) ->
     };
     let runs: Vec<PathBuf> =
         inner.iter().filter(|folder| is_run(folder) || is_planned(folder)).cloned().collect();
-    (!runs.is_empty() || file.exists()).then_some(runs)
+    (!runs.is_empty() || !plans.is_empty()).then_some(runs)
+}
+
+/// The plans of a study: `plan.json`, and `plan@LABEL.json` for each label.
+fn plans(study: &Path) -> Vec<PathBuf> {
+    let is_plan = |name: &str| name == "plan.json" || (name.starts_with("plan@") && name.ends_with(".json"));
+    let entries = std::fs::read_dir(study).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_plan))
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found
 }
 
 fn is_run(folder: &Path) -> bool {

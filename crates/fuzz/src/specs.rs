@@ -32,7 +32,8 @@ pub(crate) fn study(data: &[u8]) {
         .filter_map(Daemon::load)
         .map(|service| ServiceSettings { name: service.name, settings: service.settings })
         .collect();
-    let context = Context { workloads, profiles: &profiles, benchmarks: &[], services: &services };
+    let context =
+        Context { workloads, profiles: &profiles, benchmarks: &[], services: &services, label: None };
     if let Ok(plan) = Plan::from_document(&document, &context) {
         for run in plan.runs.iter().take(RUNS) {
             assert!(run.check_limits().is_ok(), "a checked study has no run beyond a limit");

@@ -18,6 +18,6 @@ mod tree;
 
 pub use document::{Document, read_text};
 pub use index::files_by_name;
-pub use name::{host_problem, name_problem, quoted};
+pub use name::{host_problem, label_problem, name_problem, quoted};
 pub use problem::{Problem, Problems, nearest, one_of};
 pub use setting::{Kind, Setting};

@@ -1,4 +1,4 @@
-//! Names of studies, classes, devices, daemons and hosts.
+//! Names of studies, labels, classes, devices, daemons and hosts.
 //!
 //! Names become folders, files, processes, control groups and labels. One rule holds for all of them.
 
@@ -29,6 +29,19 @@ pub fn host_problem(name: &str) -> Option<String> {
         format!(
             "is {}; use 1 to {LONGEST_HOST} letters, digits, -, _ and . only, no - or . at the beginning",
             quoted(name)
+        )
+    })
+}
+
+/// The problem of the label of runs. `None` if it is valid. It can have `.` and `+`, as versions have.
+pub fn label_problem(label: &str) -> Option<String> {
+    let right = starts_well(label)
+        && label.len() <= LONGEST
+        && label.chars().all(|c| is_plain(c) || ".+".contains(c));
+    (!right).then(|| {
+        format!(
+            "is {}; use 1 to {LONGEST} letters, digits, -, _, . and + only, no -, . or + at the beginning",
+            quoted(label)
         )
     })
 }
@@ -68,7 +81,12 @@ mod tests {
         {
             assert!(name_problem(name).is_some(), "{name:?}");
             assert!(host_problem(name).is_some(), "{name:?}");
+            assert!(label_problem(name).is_some(), "{name:?}");
         }
+        for label in ["6.12", "v6.12-rc1+", "patched", "3f2a9c1"] {
+            assert_eq!(label_problem(label), None);
+        }
+        assert!(label_problem("a@b").is_some());
         assert!(name_problem("host-1.example.org").is_some());
         assert_eq!(host_problem("host-1.example.org"), None);
         assert!(name_problem(&"n".repeat(41)).is_some());

@@ -157,6 +157,7 @@ fn is_repetition(run: &Run, first: &Run) -> bool {
         format,
         id: _,
         study,
+        label,
         question,
         testbed,
         cell,
@@ -184,7 +185,8 @@ fn is_repetition(run: &Run, first: &Run) -> bool {
     } = run;
     (format, testbed, cell, levels, duplicate)
         == (&first.format, &first.testbed, &first.cell, &first.levels, &first.duplicate)
-        && (study, question, settings) == (&first.study, &first.question, &first.settings)
+        && (study, label, question, settings)
+            == (&first.study, &first.label, &first.question, &first.settings)
         && (warmup_s, duration_s, series_s) == (&first.warmup_s, &first.duration_s, &first.series_s)
         && (capture, allowed_loss, fill_losses) == (&first.capture, &first.allowed_loss, &first.fill_losses)
         && (records, placement, hosts, live) == (&first.records, &first.placement, &first.hosts, &first.live)

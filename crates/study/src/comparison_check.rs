@@ -1,9 +1,10 @@
 //! Checks of the fields `comparison` and `duplicate` of a study.
 
 use serde_json::Value;
-use weir_specs::one_of;
+use weir_specs::{label_problem, one_of};
 
 use crate::cells::{levels_by_factor, same};
+use crate::label::LABEL;
 use crate::spec::Study;
 use crate::testbed::Testbed;
 
@@ -20,6 +21,21 @@ pub(crate) fn check(study: &Study) -> Vec<(String, String)> {
 
 fn baseline(study: &Study) -> Vec<(String, String)> {
     let Some(comparison) = &study.comparison else { return Vec::new() };
+    if comparison.factor == LABEL {
+        // Its levels are the labels of the results.
+        let baseline = comparison.baseline.as_ref();
+        let wrong =
+            baseline.filter(|level| level.as_str().is_none_or(|label| label_problem(label).is_some()));
+        return wrong
+            .map(|level| {
+                (
+                    "comparison.baseline".to_owned(),
+                    format!("is {level}, which is no label: give its text in quotes"),
+                )
+            })
+            .into_iter()
+            .collect();
+    }
     let factors: Vec<(String, Vec<Value>)> =
         levels_by_factor(study).into_iter().filter(|(_, levels)| levels.len() > 1).collect();
     let Some((_, levels)) = factors.iter().find(|(name, _)| *name == comparison.factor) else {

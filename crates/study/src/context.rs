@@ -17,6 +17,8 @@ pub struct Context<'a> {
     pub benchmarks: &'a [SiteBenchmark],
     /// The daemons, with their settings.
     pub services: &'a [ServiceSettings],
+    /// The label of all runs. That of the study if absent.
+    pub label: Option<&'a str>,
 }
 
 /// Name and settings of a daemon.

@@ -19,6 +19,7 @@ use crate::comparison::Comparison;
 use crate::context::Context;
 use crate::devices::{devices, devices_of};
 use crate::estimate::{estimate_s, largest};
+use crate::label::{LABEL, plan_file};
 use crate::level::Architecture;
 use crate::limits::{self, Estimate};
 use crate::load_check::clients_at;
@@ -44,6 +45,9 @@ pub struct Plan {
     /// Name of the study.
     #[serde(deserialize_with = "crate::name::study")]
     pub study: String,
+    /// Label of all its runs, if they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::label::of_plan")]
+    pub label: Option<String>,
     /// The question of the study.
     pub question: String,
     /// Further explanation for readers.
@@ -99,8 +103,28 @@ impl Plan {
         let mut study: Study = document.parse_all()?;
         defaults::apply(&mut study, document);
         let variants = variant::all(study.clone(), document, context)?;
-        let plan = expand(&study, &variants, context.workloads);
+        let mut plan = expand(&study, &variants, context.workloads);
+        if let Some(label) = context.label.or(study.label.as_deref()) {
+            if study.precision.is_some() {
+                let message = format!(
+                    "is given, but its decisions are of runs without a label (found `{label}`): leave out one of the two"
+                );
+                return Err(document.problem("precision", message).into());
+            }
+            plan.set_label(label);
+        }
         Problems(limits::beyond(&plan.runs, &study, document)).or(plan)
+    }
+
+    fn set_label(&mut self, label: &str) {
+        self.runs.iter_mut().for_each(|run| run.set_label(label));
+        self.factors.insert(LABEL.to_owned(), Value::from(vec![label]));
+        self.label = Some(label.to_owned());
+    }
+
+    /// Name of its file in the study's folder of results: `plan.json`, or `plan@LABEL.json`.
+    pub fn file_name(&self) -> String {
+        plan_file(self.label.as_deref())
     }
 
     /// The runs of the plan on one testbed, in unchanged order. `note` says why the others are left out.
@@ -209,6 +233,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     Plan {
         format: FORMAT,
         study: study.name.clone(),
+        label: None,
         question: study.question.clone(),
         description: study.description.clone(),
         comparison: study.comparison.clone(),
@@ -274,6 +299,7 @@ fn resolve(variant: &Variant, testbed: Testbed, cell: &Map<String, Value>) -> Ru
         format: run::FORMAT,
         id: String::new(),
         study: study.name.clone(),
+        label: None,
         question: study.question.clone(),
         testbed,
         live: is_live && !settings.scheduler.is_of_kernel(),

@@ -16,6 +16,7 @@ use crate::access::RunAccess;
 use crate::contract::Contract;
 use crate::control_group::ControlGroup;
 use crate::hosts::{Hosts, Lost};
+use crate::label::LABEL;
 use crate::level::Scheduler;
 use crate::name;
 use crate::site::Site;
@@ -43,6 +44,9 @@ pub struct Run {
     /// Name of the study.
     #[serde(deserialize_with = "name::study")]
     pub study: String,
+    /// Label that keeps it apart from runs of other kernels or commits, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The question of the study.
     pub question: String,
     /// Its testbed.
@@ -296,6 +300,14 @@ impl Run {
             Arc::make_mut(&mut class.recipe).forget_words();
         }
         content
+    }
+
+    /// Gives it a label, which is also a level. Its id then differs from that of the same run with another label or without one.
+    pub(crate) fn set_label(&mut self, label: &str) {
+        self.id = hash(&(&self.id, label));
+        self.cell = hash(&(&self.cell, label));
+        self.levels.insert(LABEL.to_owned(), Value::from(label));
+        self.label = Some(label.to_owned());
     }
 }
 

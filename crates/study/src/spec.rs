@@ -38,6 +38,11 @@ pub struct Study {
     /// its first level as the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// Label of the runs, such as the version of the kernel that they run on. Runs with different labels are kept apart in one
+    /// results folder, and labels are levels of the factor `label`. `weir plan --label` and `make study LABEL=` replace it. No
+    /// label if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Seed of all random numbers: workloads and the order of runs.
     pub seed: u64,
     /// Independent runs of each cell. With `precision`, the first decision is made after these.

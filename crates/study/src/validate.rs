@@ -18,7 +18,7 @@ use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
 use crate::{
     access_classes, admission_check, comparison_check, control_check, counterpart, daemon_chain,
-    daemon_checks, defaults, device_scheduler, fs_option_checks, host_checks, limits, load_check,
+    daemon_checks, defaults, device_scheduler, fs_option_checks, host_checks, label, limits, load_check,
     precision_check, recipe, simulated,
 };
 
@@ -112,6 +112,9 @@ impl Check<'_> {
         }
         if let Some(message) = name_problem(&study.name) {
             self.problem("name", message);
+        }
+        if let Some(message) = study.label.as_deref().and_then(label::problem) {
+            self.problem("label", message);
         }
         self.within("repetitions", f64::from(study.repetitions), 1.0, 1000.0);
         self.within("warmup_s", study.warmup_s, 0.0, LONGEST_S);

@@ -13,8 +13,18 @@ use crate::spec::Study;
 use crate::validate;
 
 /// Fields that cannot be varied.
-const FIXED: [&str; 9] =
-    ["name", "testbed", "seed", "repetitions", "precision", "records", "hosts", "factors", "exclude"];
+const FIXED: [&str; 10] = [
+    "name",
+    "label",
+    "testbed",
+    "seed",
+    "repetitions",
+    "precision",
+    "records",
+    "hosts",
+    "factors",
+    "exclude",
+];
 /// Field of a class whose own fields are dotted paths in a workload.
 const WITH: &str = "with";
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_specs::Document;
 
 /// The studies that examples are taken from.
-const EXAMPLES: [&str; 13] = [
+const EXAMPLES: [&str; 14] = [
     include_str!("../../../../docs/reference/examples/device.yml"),
     include_str!("../../../../docs/reference/examples/held.yml"),
     include_str!("../../../../docs/reference/examples/cached.yml"),
@@ -21,6 +21,7 @@ const EXAMPLES: [&str; 13] = [
     include_str!("../../../../docs/reference/examples/admission-held.yml"),
     include_str!("../../../../docs/reference/examples/precision.yml"),
     include_str!("../../../../docs/reference/examples/precision-cell.yml"),
+    include_str!("../../../../docs/reference/examples/label.yml"),
 ];
 /// Stands for a name that the author of a study chooses.
 const ANY_NAME: &str = "NAME";

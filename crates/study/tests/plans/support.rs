@@ -47,10 +47,14 @@ fn services() -> Vec<ServiceSettings> {
 
 /// The plan of a file, or what is wrong with it.
 pub fn plan_file(file: &Path) -> Result<Plan, String> {
+    plan_file_labelled(file, None)
+}
+
+fn plan_file_labelled(file: &Path, label: Option<&str>) -> Result<Plan, String> {
     let workloads = Catalog::open(&root().join("workloads")).unwrap();
     let services = services();
     let context =
-        Context { workloads: &workloads, profiles: &PROFILES, benchmarks: &[], services: &services };
+        Context { workloads: &workloads, profiles: &PROFILES, benchmarks: &[], services: &services, label };
     Plan::from_file(file, &context).map_err(|problems| problems.to_string())
 }
 
@@ -61,10 +65,15 @@ pub fn plan_text(text: &str) -> Result<Plan, String> {
 
 /// The plan of a text in a file of a name.
 pub fn plan_named(name: &str, text: &str) -> Result<Plan, String> {
+    plan_labelled(name, text, None)
+}
+
+/// The plan of a text in a file of a name, with a label.
+pub fn plan_labelled(name: &str, text: &str, label: Option<&str>) -> Result<Plan, String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(format!("{name}.yml"));
     std::fs::write(&file, text).unwrap();
-    plan_file(&file)
+    plan_file_labelled(&file, label)
 }
 
 /// The file of a study of the repository.
