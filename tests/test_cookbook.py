@@ -107,11 +107,15 @@ def test_two_results_folders_are_compared(tmp_path, monkeypatch, capsys):
     """This test will execute the comparison of two kernels on one study that was simulated twice."""
     tutorial, page = ((ROOT / "docs" / name).read_text() for name in ("tutorial/first-study.md", PAGE))
     study = next(text for language, text in _blocks(tutorial) if language == "yaml").partition("\n")[2]
-    for name in ("kernel-a", "kernel-b"):
-        assert simulate(tmp_path, study, out=f"results/{name}").returncode == 0
+    labels, folders = re.findall(r"make compare A=(\S+) B=(\S+)", page)
+    for place in labels:
+        assert simulate(tmp_path, study, "--label", place.partition("@")[2]).returncode == 0
+    for folder in folders:
+        assert simulate(tmp_path, study, out=Path(folder).parent).returncode == 0
     monkeypatch.chdir(tmp_path)
-    (command,) = re.findall(r"make compare A=(\S+) B=(\S+)", page)
-    assert main(["compare", *command]) == 0
-    printed = capsys.readouterr().out
-    assert re.search(r"\n(\d+) comparisons: \1 same\.\n$", printed), printed
-    assert "host fact" not in printed
+    monkeypatch.setenv("WEIR_RESULTS", str(tmp_path / "results"))
+    for command in (labels, folders):
+        assert main(["compare", *command]) == 0
+        printed = capsys.readouterr().out
+        assert re.search(r"\n(\d+) comparisons: \1 same\.\n$", printed), printed
+        assert "host fact" not in printed
