@@ -108,13 +108,14 @@ def test_two_results_folders_are_compared(tmp_path, monkeypatch, capsys):
     tutorial, page = ((ROOT / "docs" / name).read_text() for name in ("tutorial/first-study.md", PAGE))
     study = next(text for language, text in _blocks(tutorial) if language == "yaml").partition("\n")[2]
     labels, folders = re.findall(r"make compare A=(\S+) B=(\S+)", page)
-    for place in labels:
-        assert simulate(tmp_path, study, "--label", place.partition("@")[2]).returncode == 0
-    for folder in folders:
-        assert simulate(tmp_path, study, out=Path(folder).parent).returncode == 0
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WEIR_RESULTS", str(tmp_path / "results"))
-    for command in (labels, folders):
+    by_label = [(tmp_path / "by-label", "results", "--label", place.partition("@")[2]) for place in labels]
+    by_folder = [(tmp_path / "by-folder", Path(folder).parent) for folder in folders]
+    for command, runs in ((labels, by_label), (folders, by_folder)):
+        for folder, out, *options in runs:
+            folder.mkdir(exist_ok=True)
+            assert simulate(folder, study, *options, out=out).returncode == 0
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("WEIR_RESULTS", str(folder / "results"))
         assert main(["compare", *command]) == 0
         printed = capsys.readouterr().out
         assert re.search(r"\n(\d+) comparisons: \1 same\.\n$", printed), printed
