@@ -203,7 +203,9 @@ def test_a_block_table_in_parts_has_the_metrics_of_the_whole(run, order, request
 @given(
     st.lists(
         st.one_of(
-            st.floats(allow_nan=False), st.sampled_from([0.0, 1.0, math.inf, 5e-324]), st.integers(-9, 9)
+            st.floats(-1e308, allow_nan=False),
+            st.sampled_from([0.0, 1.0, math.inf, 5e-324]),
+            st.integers(-9, 9),
         ),
         min_size=1,
         max_size=300,

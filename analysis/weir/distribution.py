@@ -46,7 +46,7 @@ class Distribution:
         return self._counts is not None
 
     def add(self, values: Array) -> None:
-        """Adds values; none may be NaN."""
+        """Adds values; none may be NaN or minus infinity."""
         if values.size == 0:
             return
         self.n += values.size
