@@ -117,7 +117,9 @@ def test_the_sample_is_whole_and_its_metrics_are_current(name):
     run = study.runs[0]
     kept, computed = dict(_leaves(metrics_of(run, keep=False))), dict(_leaves(run_metrics(run)))
     numbers = {path for path, value in computed.items() if isinstance(value, float)}
-    assert {path: kept[path] for path in numbers} == pytest.approx({path: computed[path] for path in numbers})
+    assert {path: kept[path] for path in numbers} == pytest.approx(
+        {path: computed[path] for path in numbers}, rel=1e-9
+    )
     assert kept | dict.fromkeys(numbers) == computed | dict.fromkeys(numbers)
     assert all(json.loads((run.path / "run.json").read_text())["testbed"] for run in study.runs)
 
