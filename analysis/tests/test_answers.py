@@ -7,8 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 import synthetic
+from scipy import stats
 
 from weir.answers import answers, drifting, main_factor, repetitions_needed
+from weir.detection import detected
 from weir.load import load_study
 from weir.multiplicity import ALLOWANCE
 from weir.report import render
@@ -116,6 +118,22 @@ def test_no_number_of_repetitions_settles_no_effect():
     assert repetitions_needed(0.0, 1.0) is None
     assert repetitions_needed(1e-6, 1.0) is None
     assert repetitions_needed(0.1, 0.0) == 2
+
+
+@pytest.mark.parametrize(
+    ("ratio", "deviation"), [(4.386961404902408, 0.7085715995137787), (1.1, 0.2), (30, 0.4)]
+)
+def test_no_smaller_number_of_repetitions_has_the_power(ratio, deviation):
+    """All numbers in turn, of which the first case has some without a value of the distribution function."""
+    effect = math.log(ratio)
+
+    def power(n):
+        critical = float(stats.t.ppf(1 - 0.05 * ALLOWANCE / 4, n - 1))
+        return float(detected(effect / deviation * math.sqrt(n), critical, n - 1))
+
+    assert repetitions_needed(effect, deviation, family=2) == next(
+        n for n in range(2, 10_000) if power(n) >= 0.8
+    )
 
 
 def test_drifting_runs_are_counted_by_class(study):

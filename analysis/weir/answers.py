@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from weir.detection import detected, fewest
 from weir.labels import label, number
 from weir.load import TESTBED, AppClass, Level, Study
 from weir.multiplicity import ALLOWANCE, Judged, Paired, judge
@@ -292,9 +293,7 @@ def is_decided(precision: dict[str, Any], answer: Answer) -> bool:
 def repetitions_needed(effect: float, deviation: float, family: int = 1, power: float = POWER) -> int | None:
     """Repetitions at which a paired t test finds an effect with probability `power`.
 
-    The level is that of `multiplicity.judge` for each of `family` comparisons (Bonferroni). The power is that
-    of the noncentral t distribution: Cohen, "Statistical Power Analysis for the Behavioral Sciences" (2nd
-    ed., 1988), section 2.3.
+    The level is that of `multiplicity.judge` for each of `family` comparisons (Bonferroni).
 
     Args:
         effect: the mean difference to find (of logarithms for a ratio).
@@ -309,17 +308,11 @@ def repetitions_needed(effect: float, deviation: float, family: int = 1, power: 
         return 2
     level = (1 - CONFIDENCE) * ALLOWANCE / family
 
-    def found(n: int) -> bool:
-        critical = special.stdtrit(n - 1, 1 - level / 2)
-        return 1 - float(special.nctdtr(n - 1, effect / deviation * math.sqrt(n), critical)) >= power
+    def finds(n: int) -> bool:
+        critical = float(special.stdtrit(n - 1, 1 - level / 2))
+        return bool(detected(effect / deviation * math.sqrt(n), critical, n - 1) >= power)
 
-    if effect == 0 or not found(MOST_REPETITIONS):
-        return None
-    low, high = 1, MOST_REPETITIONS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if found(middle) else (middle, high)
-    return high
+    return fewest(finds, MOST_REPETITIONS) if effect else None
 
 
 def drifting(study: Study, table: pl.DataFrame) -> Iterator[tuple[str, int, int, int]]:

@@ -17,6 +17,7 @@ import polars as pl
 from scipy import optimize, special
 
 from weir.answers import MOST_REPETITIONS, POWER, compared
+from weir.detection import detected, fewest
 from weir.labels import label, number
 from weir.load import Study
 from weir.multiplicity import (
@@ -73,9 +74,7 @@ def probability(design: Design, effect: float, n: int) -> float:
     squares = 2 * special.gammaincinv(design.degrees / 2, shares)
     deviations = design.deviation * np.sqrt(design.degrees / squares)
     noncentrality = abs(effect) * math.sqrt(n) / deviations
-    # Beyond it the probability is 1, and the distribution function is not accurate.
-    below = special.nctdtr(degrees, np.minimum(noncentrality, critical + 30), critical)
-    return float(1 - np.mean(np.where(noncentrality < critical + 30, below, 0)))
+    return float(np.mean(detected(noncentrality, critical, degrees)))
 
 
 def _critical(groups: tuple[int, ...], pooled: bool, n: int) -> tuple[float, int]:
@@ -101,13 +100,7 @@ def repetitions(design: Design, effect: float, power: float = POWER) -> int | No
     Returns:
         At least 2; None where more than `MOST_REPETITIONS` would be needed.
     """
-    if effect == 0 or probability(design, effect, MOST_REPETITIONS) < power:
-        return None
-    low, high = 1, MOST_REPETITIONS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if probability(design, effect, middle) >= power else (middle, high)
-    return high
+    return fewest(lambda n: probability(design, effect, n) >= power, MOST_REPETITIONS) if effect else None
 
 
 def smallest_effect(design: Design, n: int, power: float = POWER) -> float | None:
