@@ -255,6 +255,9 @@ def derived(
         key: value for key, value in (document.get("factors") or {}).items() if key not in ("load", CLIENTS)
     }
     made = {**document, "name": name, "factors": {**factors, CLIENTS: levels}}
+    # A search makes the repetitions that it names, each once.
+    for name_of_field in ("precision", "duplicate"):
+        made.pop(name_of_field, None)
     made["question"] = f"How many {search.class_name} clients does each server bear?"
     comparison = made.get("comparison")
     if comparison and comparison.get("factor") in ("load", CLIENTS):

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from weir import __version__
+from weir.arguments import parser
 from weir.errors import DamagedError, InputError
 
 #: Width of tables in a log, where no text may be cut off.
@@ -31,10 +31,10 @@ PROSE = 60
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit code."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False)
     try:
-        code = options.run(options, console)
+        code = _COMMANDS[options.command](options, console)
         sys.stdout.flush()
         return code
     except DamagedError as error:
@@ -49,198 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m weir", description="Analyses the runs of studies.")
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    metrics = commands.add_parser("metrics", help="compute metrics.json of every valid run")
-    metrics.add_argument("study", type=Path, help="the study's folder, such as results/quick")
-    metrics.set_defaults(run=_metrics)
-
-    report = commands.add_parser("report", help="write one self-contained HTML page per study")
-    report.add_argument("studies", nargs="+", type=Path, metavar="STUDY", help="the study's folder")
-    report.add_argument("--out", type=Path, help="the page (default: report.html in the study's folder)")
-    report.set_defaults(run=_report)
-
-    summary = commands.add_parser("summary", help="print the results as tables")
-    summary.add_argument("study", type=Path, help="the study's folder")
-    summary.add_argument("--fresh", action="store_true", help="compute the metrics first, as `metrics` does")
-    summary.add_argument(
-        "--strict", action="store_true", help="exit code 4 where runs are from mixed hosts (rule R-HOST)"
-    )
-    summary.set_defaults(run=_summary)
-
-    watch = commands.add_parser(
-        "watch",
-        help="show a study while it runs: progress, time left, effects, validity, CPU steal",
-        description="It ends when the study is complete, or with ctrl-c (exit code 130). It writes nothing "
-        "into the study's folder and takes no locks.",
-    )
-    watch.add_argument("study", metavar="STUDY", help="a study that was started, by name or folder")
-    watch.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
-    watch.add_argument("--once", action="store_true", help="show it once")
-    watch.add_argument("--page", type=Path, metavar="FILE", help="also write a page that refreshes itself")
-    watch.set_defaults(run=_watch)
-
-    compare = commands.add_parser(
-        "compare",
-        help="compare two results of one design, such as of two kernels or commits",
-        description="Exit codes: 0 nothing worse, 2 bad input, 3 something worse, 4 (--strict) undecided.",
-    )
-    compare.add_argument(
-        "before",
-        metavar="BEFORE",
-        help="a study's results: STUDY@LABEL, or a folder such as results-6.12/quick",
-    )
-    compare.add_argument("after", metavar="AFTER", help="other results of the same study")
-    compare.add_argument(
-        "--metric", action="append", default=[], metavar="NAME",
-        help="metric to compare (repeatable; default: the class's response quantile and its throughput)",
-    )  # fmt: skip
-    compare.add_argument(
-        "--equivalence",
-        type=float,
-        default=0.05,
-        metavar="SHARE",
-        help="relative change that does not matter (default: 0.05)",
-    )
-    compare.add_argument(
-        "--format", default="text", choices=["text", "json", "csv", "markdown", "junit"], help="output"
-    )
-    compare.add_argument(
-        "--strict",
-        action="store_true",
-        help="exit code 4 where a comparison is undecided or impossible, or hosts are mixed (rule R-HOST)",
-    )
-    compare.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
-    compare.set_defaults(run=_compare)
-
-    power = commands.add_parser(
-        "power",
-        help="print the repetitions that show a change of 5, 10 and 20 %%, and their cost",
-        description="The runs of the study, or of an A/A study, are the pilot.",
-    )
-    power.add_argument("study", metavar="STUDY", help="a study with results, by name or folder")
-    power.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
-    power.add_argument(
-        "--power", type=float, default=0.8, metavar="P",
-        help="probability of showing a change that is there (default: 0.8)",
-    )  # fmt: skip
-    power.add_argument("--json", action="store_true", help="print as JSON")
-    power.set_defaults(run=_power)
-
-    variation = commands.add_parser(
-        "variation",
-        help="print how much each factor and interaction explains of a metric",
-        description="Type II sums of squares with blocks; of the logarithm where all values are above 0.",
-    )
-    variation.add_argument("study", metavar="STUDY", help="a study with results, by name or folder")
-    variation.add_argument(
-        "--results", type=Path, help="the folder of results (default: that of the project)"
-    )
-    variation.add_argument(
-        "--class", dest="class_name", metavar="CLASS", help="one class (default: all with a response time)"
-    )
-    variation.add_argument("--metric", help="the metric (default: that of the class's objective)")
-    variation.add_argument("--json", action="store_true", help="print as JSON")
-    variation.set_defaults(run=_variation)
-
-    capacity = commands.add_parser(
-        "capacity",
-        help="search for the largest number of clients at which all objectives are attained",
-        description="Doubles and bisects the number of clients of one class, for every cell of the study.",
-    )
-    capacity.add_argument("study", metavar="STUDY", help="a study, by name or file")
-    capacity.add_argument(
-        "--class",
-        dest="class_name",
-        required=True,
-        metavar="CLASS",
-        help="the class whose clients are counted",
-    )
-    capacity.add_argument(
-        "--with", dest="others", action="append", default=[], metavar="CLASS=N[,N...]",
-        help="numbers of clients of another class: a point of the curve for each (repeatable)",
-    )  # fmt: skip
-    capacity.add_argument(
-        "--limit", dest="limits", action="append", default=[], metavar="CLASS.METRIC=VALUE",
-        help="a further objective: the metric is at most this (repeatable)",
-    )  # fmt: skip
-    capacity.add_argument("--least", type=int, default=1, metavar="N", help="first number tried (default: 1)")
-    capacity.add_argument("--most", type=int, default=10_000, metavar="N", help="largest (default: 10000)")
-    capacity.add_argument(
-        "--resolution", type=float, default=0.02, metavar="SHARE",
-        help="relative distance to the next number tried, which failed (default: 0.02)",
-    )  # fmt: skip
-    capacity.add_argument("--repetitions", type=int, metavar="N", help="repetitions (default: the study's)")
-    capacity.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
-    capacity.add_argument("--json", action="store_true", help="print as JSON")
-    capacity.set_defaults(run=_capacity)
-
-    precision = commands.add_parser(
-        "precision",
-        help="say whether a study with `precision` needs more repetitions",
-        description="Exit codes: 0 the study stops, 2 bad input, 4 more repetitions are needed.",
-    )
-    precision.add_argument("study", metavar="STUDY", help="a study with results, by name or folder")
-    precision.add_argument(
-        "--results", type=Path, help="the folder of results (default: that of the project)"
-    )
-    then = precision.add_mutually_exclusive_group()
-    then.add_argument(
-        "--decide",
-        action="store_true",
-        help="write the decision, which `weir simulate` and `weir plan --missing` follow",
-    )
-    then.add_argument(
-        "--simulate", action="store_true", help="simulate repetitions and decide, until the study stops"
-    )
-    precision.add_argument("--json", action="store_true", help="print as JSON")
-    precision.set_defaults(run=_precision)
-
-    export = commands.add_parser(
-        "export", help="write the runs and requests of a study as tables for other tools"
-    )
-    export.add_argument("study", type=Path, help="the study's folder")
-    export.add_argument("out", type=Path, metavar="DIR", help="a new folder")
-    kinds = export.add_mutually_exclusive_group()
-    for form, text in (("parquet", "Parquet (default)"), ("csv", "CSV"), ("arrow", "Arrow IPC files")):
-        kinds.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
-    export.set_defaults(run=_export, form="parquet")
-
-    trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")
-    trace.add_argument("stat", type=Path, help="output of `weir trace stat FILE --json`")
-    trace.add_argument("--out", type=Path, help="the page (default: the same name with .html)")
-    trace.set_defaults(run=_trace_page)
-
-    figures = commands.add_parser("figures", help="run the notebooks and print the claims of papers")
-    figures.add_argument("names", nargs="*", metavar="NOTEBOOK", help="notebooks to run (default: all)")
-    figures.add_argument(
-        "--study",
-        metavar="STUDY",
-        help="only notebooks of this study or of STUDY-*; simulates missing runs of a paper first",
-    )
-    figures.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
-    figures.add_argument("--sources", type=Path, help="their sources (default: those of the project)")
-    figures.set_defaults(run=_figures)
-
-    lab = commands.add_parser("lab", help="open the notebooks in JupyterLab, on this machine only")
-    lab.add_argument("options", nargs="*", help="further options of `jupyter lab`, after --")
-    lab.set_defaults(run=_lab)
-
-    sample = commands.add_parser("sample", help="make the sample results again, then the notebooks on them")
-    sample.add_argument("--results", type=Path, help="take studies that are complete from this folder")
-    sample.add_argument("--notebooks-only", action="store_true", help="leave the sample results unchanged")
-    sample.set_defaults(run=_sample)
-    return parser
-
-
 def _metrics(options: argparse.Namespace, console: Console) -> int:
     from weir.derive import keep_metrics
     from weir.load import load_study
 
-    study = load_study(options.study)
+    study = load_study(_folder(options.study, options.results))
     kept = keep_metrics(study.valid_runs, fresh=True, workers=os.cpu_count() or 1)
     show = {"console": console, "disable": not console.is_terminal, "total": len(study.valid_runs)}
     for _ in track(kept, "metrics", **show):
@@ -254,9 +67,9 @@ def _report(options: argparse.Namespace, console: Console) -> int:
 
     if options.out and len(options.studies) > 1:
         raise InputError(options.out, "is one page for several studies", "name one study with --out")
-    first, *_ = options.studies
-    one = [write_report(first, options.out, workers=os.cpu_count() or 1)] if options.out else None
-    for page in one or write_reports(options.studies):
+    folders = [_folder(name, options.results) for name in options.studies]
+    one = [write_report(folders[0], options.out, workers=os.cpu_count() or 1)] if options.out else None
+    for page in one or write_reports(folders):
         console.print(f"report: {page}", soft_wrap=True)
     return 0
 
@@ -281,7 +94,7 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
 
     if options.fresh:
         _metrics(options, console)
-    study = load_study(options.study)
+    study = load_study(_folder(options.study, options.results))
     table = class_table(study)
     console.print(f"{study.name}: {study.question}", soft_wrap=True)
     for answer in answers(study, table)[:MOST_ANSWERS]:
@@ -487,7 +300,7 @@ def _export(options: argparse.Namespace, console: Console) -> int:
     from weir.export import export
     from weir.load import load_study
 
-    study = load_study(options.study)
+    study = load_study(_folder(options.study, options.results))
     written = export(study, options.out, options.form)
     rows = ", ".join(f"{count} rows of {name}" for name, count in written.items())
     console.print(f"{study.name}: {rows} in {options.out}", soft_wrap=True)
@@ -581,3 +394,21 @@ def _print(console: Console, table: pl.DataFrame, title: str) -> None:
         console.print(grid)
     # Without the padding of a terminal's line.
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
+    "metrics": _metrics,
+    "report": _report,
+    "summary": _summary,
+    "watch": _watch,
+    "compare": _compare,
+    "power": _power,
+    "variation": _variation,
+    "capacity": _capacity,
+    "precision": _precision,
+    "export": _export,
+    "trace-page": _trace_page,
+    "figures": _figures,
+    "lab": _lab,
+    "sample": _sample,
+}

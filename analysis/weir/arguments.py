@@ -1,0 +1,185 @@
+"""Arguments of the command line of the analysis."""
+
+import argparse
+from pathlib import Path
+
+from weir import __version__
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser. `command` of what it parses is the command's name."""
+    made = argparse.ArgumentParser(prog="python -m weir", description="Analyses the runs of studies.")
+    made.add_argument("--version", action="version", version=__version__)
+    commands = made.add_subparsers(required=True, dest="command", metavar="COMMAND")
+
+    metrics = commands.add_parser("metrics", help="compute metrics.json of every valid run")
+    _add_study(metrics)
+
+    report = commands.add_parser("report", help="write one self-contained HTML page per study")
+    report.add_argument("studies", nargs="+", metavar="STUDY", help="studies with results, by name or folder")
+    _add_results(report)
+    report.add_argument("--out", type=Path, help="the page (default: report.html in the study's folder)")
+
+    summary = commands.add_parser("summary", help="print the results as tables")
+    _add_study(summary)
+    summary.add_argument("--fresh", action="store_true", help="compute the metrics first, as `metrics` does")
+    summary.add_argument(
+        "--strict", action="store_true", help="exit code 4 where runs are from mixed hosts (rule R-HOST)"
+    )
+
+    watch = commands.add_parser(
+        "watch",
+        help="show a study while it runs: progress, time left, effects, validity, CPU steal",
+        description="It ends when the study is complete, or with ctrl-c (exit code 130). It writes nothing "
+        "into the study's folder and takes no locks.",
+    )
+    _add_study(watch, "a study that was started, by name or folder")
+    watch.add_argument("--once", action="store_true", help="show it once")
+    watch.add_argument("--page", type=Path, metavar="FILE", help="also write a page that refreshes itself")
+
+    compare = commands.add_parser(
+        "compare",
+        help="compare two results of one design, such as of two kernels or commits",
+        description="Exit codes: 0 nothing worse, 2 bad input, 3 something worse, 4 (--strict) undecided.",
+    )
+    compare.add_argument(
+        "before",
+        metavar="BEFORE",
+        help="a study's results: STUDY@LABEL, or a folder such as results-6.12/quick",
+    )
+    compare.add_argument("after", metavar="AFTER", help="other results of the same study")
+    compare.add_argument(
+        "--metric", action="append", default=[], metavar="NAME",
+        help="metric to compare (repeatable; default: the class's response quantile and its throughput)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--equivalence",
+        type=float,
+        default=0.05,
+        metavar="SHARE",
+        help="relative change that does not matter (default: 0.05)",
+    )
+    compare.add_argument(
+        "--format", default="text", choices=["text", "json", "csv", "markdown", "junit"], help="output"
+    )
+    compare.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit code 4 where a comparison is undecided or impossible, or hosts are mixed (rule R-HOST)",
+    )
+    _add_results(compare)
+
+    power = commands.add_parser(
+        "power",
+        help="print the repetitions that show a change of 5, 10 and 20 %%, and their cost",
+        description="The runs of the study, or of an A/A study, are the pilot.",
+    )
+    _add_study(power)
+    power.add_argument(
+        "--power", type=float, default=0.8, metavar="P",
+        help="probability of showing a change that is there (default: 0.8)",
+    )  # fmt: skip
+    power.add_argument("--json", action="store_true", help="print as JSON")
+
+    variation = commands.add_parser(
+        "variation",
+        help="print how much each factor and interaction explains of a metric",
+        description="Type II sums of squares with blocks; of the logarithm where all values are above 0.",
+    )
+    _add_study(variation)
+    variation.add_argument(
+        "--class", dest="class_name", metavar="CLASS", help="one class (default: all with a response time)"
+    )
+    variation.add_argument("--metric", help="the metric (default: that of the class's objective)")
+    variation.add_argument("--json", action="store_true", help="print as JSON")
+
+    capacity = commands.add_parser(
+        "capacity",
+        help="search for the largest number of clients at which all objectives are attained",
+        description="Doubles and bisects the number of clients of one class, for every cell of the study.",
+    )
+    capacity.add_argument("study", metavar="STUDY", help="a study, by name or file")
+    capacity.add_argument(
+        "--class",
+        dest="class_name",
+        required=True,
+        metavar="CLASS",
+        help="the class that is counted",
+    )
+    capacity.add_argument(
+        "--with", dest="others", action="append", default=[], metavar="CLASS=N[,N...]",
+        help="numbers of clients of another class: a point of the curve for each (repeatable)",
+    )  # fmt: skip
+    capacity.add_argument(
+        "--limit", dest="limits", action="append", default=[], metavar="CLASS.METRIC=VALUE",
+        help="a further objective: the metric is at most this (repeatable)",
+    )  # fmt: skip
+    capacity.add_argument("--least", type=int, default=1, metavar="N", help="first number tried (default: 1)")
+    capacity.add_argument("--most", type=int, default=10_000, metavar="N", help="largest (default: 10000)")
+    capacity.add_argument(
+        "--resolution", type=float, default=0.02, metavar="SHARE",
+        help="relative distance to the next number tried, which failed (default: 0.02)",
+    )  # fmt: skip
+    capacity.add_argument("--repetitions", type=int, metavar="N", help="repetitions (default: the study's)")
+    _add_results(capacity)
+    capacity.add_argument("--json", action="store_true", help="print as JSON")
+
+    precision = commands.add_parser(
+        "precision",
+        help="say whether a study with `precision` needs more repetitions",
+        description="Exit codes: 0 the study stops, 2 bad input, 4 more repetitions are needed.",
+    )
+    _add_study(precision)
+    then = precision.add_mutually_exclusive_group()
+    then.add_argument(
+        "--decide",
+        action="store_true",
+        help="write the decision, which `weir simulate` and `weir plan --missing` follow",
+    )
+    then.add_argument(
+        "--simulate", action="store_true", help="simulate repetitions and decide, until the study stops"
+    )
+    precision.add_argument("--json", action="store_true", help="print as JSON")
+
+    export = commands.add_parser(
+        "export", help="write the runs and requests of a study as tables for other tools"
+    )
+    _add_study(export)
+    export.add_argument("out", type=Path, metavar="DIR", help="a new folder")
+    kinds = export.add_mutually_exclusive_group()
+    for form, text in (("parquet", "Parquet (default)"), ("csv", "CSV"), ("arrow", "Arrow IPC files")):
+        kinds.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
+    export.set_defaults(form="parquet")
+
+    trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")
+    trace.add_argument("stat", type=Path, help="output of `weir trace stat FILE --json`")
+    trace.add_argument("--out", type=Path, help="the page (default: the same name with .html)")
+
+    figures = commands.add_parser("figures", help="run the notebooks and print the claims of papers")
+    figures.add_argument("names", nargs="*", metavar="NOTEBOOK", help="notebooks to run (default: all)")
+    figures.add_argument(
+        "--study",
+        metavar="STUDY",
+        help="only notebooks of this study or of STUDY-*; simulates missing runs of a paper first",
+    )
+    _add_results(figures)
+    figures.add_argument("--sources", type=Path, help="their sources (default: those of the project)")
+
+    lab = commands.add_parser("lab", help="open the notebooks in JupyterLab, on this machine only")
+    lab.add_argument("options", nargs="*", help="further options of `jupyter lab`, after --")
+
+    sample = commands.add_parser("sample", help="make the sample results again, then the notebooks on them")
+    sample.add_argument("--results", type=Path, help="take studies that are complete from this folder")
+    sample.add_argument("--notebooks-only", action="store_true", help="leave the sample results unchanged")
+    return made
+
+
+def _add_study(
+    command: argparse.ArgumentParser, text: str = "a study with results, by name or folder, or STUDY@LABEL"
+) -> None:
+    command.add_argument("study", metavar="STUDY", help=text)
+    _add_results(command)
+
+
+def _add_results(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--results", type=Path, help="the folder of results (default: that of the project)")
