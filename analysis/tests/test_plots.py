@@ -210,6 +210,34 @@ def test_schedulers_and_filesystems_that_are_compared_have_own_colours():
     assert len({look_of(name) for name in own}) == len(own)
 
 
+def test_named_levels_that_would_have_one_colour_do_not_when_they_are_drawn_together():
+    pairs = [("ext4", "beegfs"), ("raw", "xfs"), ("glusterfs", "orangefs", "ext4", "raw", "beegfs")]
+    for levels in pairs:
+        for order in (levels, levels[::-1]):
+            found = looks(order)
+            assert len({look.color for look in found.values()}) == len(levels)
+            assert found == {level: found[level] for level in order} == looks(sorted(levels))
+    assert len({look_of(name).color for name in ("ext4", "xfs", "btrfs", "tmpfs", "nfs", "raw")}) == 6
+
+
+def test_a_wide_interval_does_not_shorten_the_bars():
+    """One cell whose repetitions differ by far more than others are long."""
+    table = rows().with_columns(service_mean_ms=pl.lit(5.0))
+    wide = (pl.col("scheduler") == "bfq") & (pl.col("load") == 4)
+    table = table.with_columns(
+        queueing_mean_ms=pl.when(wide & (pl.col("repetition") == 3)).then(300.0).otherwise(2.0)
+    )
+    figure = plots.split(table, by=["scheduler", "load"])
+    axis = figure.axes[0]
+    longest = max(bar.get_x() + bar.get_width() for bar in axis.patches)
+    assert axis.get_xlim() == pytest.approx((0, 2 * longest))
+    arrows = [line for line in axis.lines if "rightarrow" in str(line.get_marker())]
+    assert [line.get_xdata()[0] for line in arrows] == [pytest.approx(2 * longest)]
+    assert "Arrows: intervals that end outside the figure." in " ".join(text_of(figure).split())
+    narrow = plots.split(table.filter(~wide), by=["scheduler", "load"])
+    assert "Arrows" not in text_of(narrow)
+
+
 def test_unknown_levels_do_not_share_a_colour():
     found = looks([f"setting-{i}" for i in range(len(PALETTE))])
     assert len({look.color for look in found.values()}) == len(PALETTE)

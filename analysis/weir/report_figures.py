@@ -19,6 +19,7 @@ from weir.plots.responses import PANEL, with_panel
 from weir.responses import Responses, responses
 from weir.statistics import compare
 from weir.study import comparable, device_table, objective_metric, per_run
+from weir.support import SHOWN, footnote, with_support
 
 #: Factors that are drawn as a heat map where a study varies both.
 CROSSED = ("scheduler", "filesystem")
@@ -91,10 +92,13 @@ def _heat_map(study: Study, rows: pl.DataFrame, name: str, metric: str) -> Itera
     others = [factor for factor in study.varied if factor not in CROSSED and rows[factor].n_unique() > 1]
     rows, col = (with_panel(rows, others), PANEL) if others else (rows, None)
     order = {factor: study.factors[factor] for factor in CROSSED}
-    figure = charts.heat_map(rows, metric, x=x, y=y, col=col, order=order, words={PANEL: ""})
+    by = [*CROSSED, *others]
+    own = {"fit": True, "shown": SHOWN, "note": footnote(study, rows, metric, by) or ""}
+    rows = with_support(rows, metric, by)
+    figure = charts.heat_map(rows, metric, x=x, y=y, col=col, order=order, words={PANEL: ""}, **own)
     title = f"{name}: {label(metric).text.lower()} by scheduler and file system"
-    text = "Darker is longer; grey is unbounded."
-    yield Exhibit(f"{name}-map", title, text, figure, estimates(rows, [metric], [*CROSSED, *others]))
+    text = "Darker is longer. Grey: no run, or no number."
+    yield Exhibit(f"{name}-map", title, text, figure, estimates(rows, [metric], by))
 
 
 def _responses(study: Study, app_class: AppClass, rows: pl.DataFrame, found: Responses) -> Iterator[Exhibit]:

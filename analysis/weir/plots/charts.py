@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
-from weir.labels import is_cut, label, number
+from weir.labels import DASH, is_cut, label, number
 from weir.load import Level
 from weir.plots import axes as panels
 from weir.plots import facets
@@ -34,6 +34,8 @@ from weir.study import cell_label
 _ROW_PART = 0.33
 #: A part of a row's name that is no longer is not broken.
 _SHORT_PART = 24
+#: Stacked parts have room for intervals up to this multiple of the longest bar.
+_WIDEST = 2.0
 #: Text on light cells.
 _ON_CELL = "#1f1f1f"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -100,15 +102,8 @@ def intervals(
     at = Facets.of(table.drop_nulls(value), x=x, hue=hue, col=col, row=row, order=order, words=words)
     if at.table.is_empty():
         raise ValueError(f"no run has a value of {', '.join(metrics)}")
-    if fit:
-        summary = fitted(at.table, value, at.factors)
-    else:
-        summary = summarise(at.table, value, at.factors, bounds=bounds or label(metrics[0]).bounds)
-    drawn, dashes = at.table, summary.clear()
-    if shown is not None:
-        drawn = at.table.filter(shown)
-        hidden = at.table.filter(~pl.col(shown))
-        dashes, summary = _split_off(summary, hidden, at.factors)
+    summary, dashes = _estimates(at, value, bounds or label(metrics[0]).bounds, fit=fit, shown=shown)
+    drawn = at.table if shown is None else at.table.filter(shown)
     scaled = at.scaled if scaled is None else scaled
     joined = scaled if joined is None else joined
     figure = facets.grid(at, height=height, sharey=sharey and single)
@@ -152,6 +147,7 @@ def ratios(
     col: str | None = "class",
     order: Mapping[str, Sequence[Level]] | None = None,
     as_difference: bool = False,
+    note: str = "",
 ) -> Figure:
     """Each level of a factor against a baseline level, paired by block, with the interval of the ratio.
 
@@ -164,6 +160,7 @@ def ratios(
         col: the column in columns of panels.
         order: levels by column, in the order of the figure.
         as_difference: draw differences, for a metric that may be zero.
+        note: what else there is to say below the figure.
 
     Raises:
         ValueError: no pair of runs can be compared.
@@ -198,7 +195,7 @@ def ratios(
     size = mpl.rcParams["axes.labelsize"]
     figure.suptitle(on_lines(text, size, figure.get_figwidth()), fontsize=size, x=0.01, ha="left")
     caption = facets.interval_caption(result, "bars", unit="pair")
-    write_note(figure, f"Runs are paired by block; {caption}")
+    write_note(figure, " ".join(filter(None, (f"Runs are paired by block; {caption}", note))))
     return figure
 
 
@@ -215,8 +212,11 @@ def heat_map(
     words: Mapping[object, str] | None = None,
     bounds: tuple[float, float] | None = None,
     height: float | None = None,
+    fit: bool = False,
+    shown: str | None = None,
+    note: str = "",
 ) -> Figure:
-    """A metric by two factors: the mean over repetitions as a colour and a number.
+    """A metric by two factors: the estimate over repetitions as a colour and a number.
 
     Args:
         table: one row per run.
@@ -229,6 +229,9 @@ def heat_map(
         words: what columns, levels and the metric are called.
         bounds: the range of the metric.
         height: of the figure without note, in inches.
+        fit: as of `intervals`.
+        shown: as of `intervals`; a cell that is not shown is grey.
+        note: what else there is to say below the figure.
 
     Raises:
         ValueError: no row has a value of the metric.
@@ -238,7 +241,7 @@ def heat_map(
     at = Facets.of(kept, x=x, hue=y, col=col, row=row, order=order, words=words)
     if at.table.is_empty():
         raise ValueError(f"no run has a value of {metric}")
-    summary = summarise(at.table, metric, at.factors, bounds=bounds or label(metric).bounds)
+    summary, dashes = _estimates(at, metric, bounds or label(metric).bounds, fit=fit, shown=shown)
     known = [v for v in summary["estimate"].to_list() if math.isfinite(v)]
     scale = (LogNorm if facets.is_wide(known) else Normalize)(min(known, default=0), max(known, default=1))
     figure = facets.grid(at, height=height)
@@ -257,6 +260,9 @@ def heat_map(
             fmt="",
             cmap="crest",
             norm=scale,
+            # The norm decides; without limits of its own seaborn warns of a panel without a number.
+            vmin=scale.vmin,
+            vmax=scale.vmax,
             linewidths=1,
             annot_kws={"fontsize": small},
             cbar=False,
@@ -267,20 +273,23 @@ def heat_map(
             # A cell keeps its colour on a dark page, and so does its number.
             if text.get_color() == ".15":
                 text.set_color(_ON_CELL)
-        for i, line in enumerate(cells):
-            for j, v in enumerate(line):
-                if math.isinf(v):
-                    own = {"ha": "center", "va": "center", "fontsize": small}
-                    axis.text(j + 0.5, i + 0.5, panels.UNBOUNDED, color=_ON_CELL, **own)
+        marks = {key: panels.UNBOUNDED for key, v in found.items() if math.isinf(v)}
+        marks |= dict.fromkeys(at.only(dashes, of_row, of_col).select(x, y).rows(), DASH)
+        for (a, b), mark in marks.items():
+            place = at.levels[x].index(a) + 0.5, at.levels[y].index(b) + 0.5
+            axis.text(*place, mark, ha="center", va="center", fontsize=small, color=_ON_CELL)
         facets.name_levels(axis, at, False, 0.66 * figure.get_figwidth() / figure_columns, cells=True)
         axis.tick_params(length=0)
         axis.tick_params(axis="y", labelrotation=0)
         axis.grid(visible=False)
         axis.set_ylabel(at.called(y) if axis.get_subplotspec().is_first_col() else "")
     facets.label_lowest(figure)
-    low, high = summary["n"].min(), summary["n"].max()
+    both = pl.concat([summary, dashes]).drop_nulls("estimate")
+    low, high = both["n"].min(), both["n"].max()
     n = f"{low}" if low == high else f"{low} to {high}"
-    write_note(figure, f"{facets.metric_title(metric, words, 99)}: means over repetitions, n = {n}.")
+    of = " or ".join(both["estimand"].unique(maintain_order=True))
+    text = f"{facets.metric_title(metric, words, 99)}: {of}, n = {n} repetitions."
+    write_note(figure, " ".join(filter(None, (text, note))))
     return figure
 
 
@@ -386,6 +395,10 @@ def split(
     texts = row_texts(cells, by)
     figure, (axis,) = panels.panels(1, 1, 0.75 + _height(texts, 0.22))
     start = np.zeros(len(cells))
+    # A wide interval of one cell must not hide the bars of all others.
+    lengths = [one["estimate"].to_numpy() for one in found]
+    total = np.sum([np.where(np.isfinite(length), length, 0) for length in lengths], axis=0)
+    right, outside = _WIDEST * float(total.max()), ""
     for i, (part, summary) in enumerate(zip(parts, found, strict=True)):
         length = summary["estimate"].to_numpy()
         bounded = np.where(np.isfinite(length), length, 0)
@@ -396,19 +409,23 @@ def split(
                 # The lines of a bar's parts stand apart where they overlap in time.
                 level = y + 0.26 * (i - (len(parts) - 1) / 2)
                 reach = [start[y] + one["low"], start[y] + one["high"]]
-                axis.plot(reach, [level, level], color="#222222", linewidth=1)
+                axis.plot(np.minimum(reach, right), [level, level], color="#222222", linewidth=1)
                 for end, at, low in zip(("low", "high"), reach, (True, False), strict=True):
-                    if is_cut(one[end], one["note"]):
+                    if at > right:
+                        axis.plot(right, level, marker=r"$\rightarrow$", color="#222222", clip_on=False)
+                        outside = " Arrows: intervals that end outside the figure."
+                    elif is_cut(one[end], one["note"]):
                         panels.cut(axis, level, at, "#222222", low=low, across=True)
             elif math.isinf(one["estimate"]):
                 unbounded(axis, y, color, across=True)
         start = start + bounded
     panels.name_rows(axis, texts)
-    axis.set_xlim(left=0)
+    axis.set_xlim(0, right if outside else None)
     axis.set_xlabel("Mean time per request (ms)")
     panels.legend(figure, axis, len(parts), loc="outside upper right")
     order = ", then ".join(label(part).text.removeprefix("Mean ") for part in parts)
-    write_note(figure, f"{order.capitalize()}; {facets.interval_caption(pl.concat(found), 'black lines')}")
+    caption = facets.interval_caption(pl.concat(found), "black lines")
+    write_note(figure, f"{order.capitalize()}; {caption}{outside}")
     return figure
 
 
@@ -494,14 +511,22 @@ def _place(at: Facets, found: dict[str, Any], scaled: bool, joined: bool) -> tup
     return float(place), at.look[at.hue][str(hue)].color
 
 
-def _split_off(
-    summary: pl.DataFrame, hidden: pl.DataFrame, by: Sequence[str]
+def _estimates(
+    at: Facets, value: str, bounds: tuple[float, float], *, fit: bool, shown: str | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The estimates of the cells that are hidden, and the others."""
-    if not by:
-        return (summary, summary.clear()) if hidden.height else (summary.clear(), summary)
-    cells = hidden.select(by).unique()
-    return tuple(summary.join(cells, on=by, how=how, nulls_equal=True) for how in ("semi", "anti"))
+    """The estimates to draw, and those that have a dash instead."""
+    if fit:
+        summary = fitted(at.table, value, at.factors)
+    else:
+        summary = summarise(at.table, value, at.factors, bounds=bounds)
+    if shown is None:
+        return summary, summary.clear()
+    hidden = at.table.filter(~pl.col(shown))
+    if not at.factors:
+        return (summary.clear(), summary) if hidden.height else (summary, summary.clear())
+    cells = hidden.select(at.factors).unique()
+    kept, dashes = (summary.join(cells, on=at.factors, how=how, nulls_equal=True) for how in ("anti", "semi"))
+    return kept, dashes
 
 
 def _rows(result: pl.DataFrame, cells: Sequence[tuple[Level, ...]], names: Sequence[str]) -> pl.DataFrame:

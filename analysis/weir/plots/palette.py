@@ -23,8 +23,8 @@ _GROUPS = (
     ("device", "simulator"),
     ("none", "mq-deadline", "kyber", "bfq"),
     (
-        "ext4", "xfs", "btrfs", "tmpfs", "nfs", "glusterfs", "moosefs", "cephfs", "lustre", "beegfs",
-        "orangefs", "raw", "moosefs-direct", "cephfs-direct", "glusterfs-direct",
+        "ext4", "xfs", "btrfs", "tmpfs", "nfs", "raw", "glusterfs", "moosefs", "cephfs", "lustre",
+        "orangefs", "beegfs", "moosefs-direct", "cephfs-direct", "glusterfs-direct",
     ),
     ("text", "video", "bulk", "audio"),
     ("interactive", "periodic", "aperiodic", "best-effort", "real-time"),
@@ -88,9 +88,10 @@ def look_of(level: Level | None) -> Look:
 def looks(levels: Sequence[Level | None], *, in_order: bool = False) -> dict[Level | None, Look]:
     """The looks of levels that are drawn beside each other.
 
-    Numbers are shades from dark to light, in their order. Named levels look as `look_of` says; a level that
-    the project does not know takes the next colour where its own is taken. With `in_order` levels that the
-    project does not know have the looks of their places among the others.
+    Numbers are shades from dark to light, in their order. Named levels look as `look_of` says. Where two of
+    them have one colour, the level of the later place takes the next one that is free, unless it is a variant
+    of the other. With `in_order` levels that the project does not know have the looks of their places among
+    the others.
     """
     if len(levels) > 1 and all(
         isinstance(level, int | float) and not isinstance(level, bool) for level in levels
@@ -103,16 +104,16 @@ def looks(levels: Sequence[Level | None], *, in_order: bool = False) -> dict[Lev
             )
             for level in levels
         }
-    places = {level: _PLACES[str(level)] for level in levels if str(level) in _PLACES}
-    taken = {place % len(PALETTE) for place in places.values()}
-    for level in levels:
-        if level not in places:
-            place = len(places) if in_order else _place(level)
-            if len(taken) < len(PALETTE):
-                while place % len(PALETTE) in taken:
-                    place += 1
-            taken.add(place % len(PALETTE))
-            places[level] = place
+    known = sorted((level for level in levels if str(level) in _PLACES), key=_place)
+    places: dict[Level | None, int] = {}
+    taken: set[int] = set()
+    for level in [*known, *(level for level in levels if level not in known)]:
+        place = len(places) if in_order and level not in known else _place(level)
+        if len(taken) < len(PALETTE) and str(level) not in _VARIANTS:
+            while place % len(PALETTE) in taken:
+                place += 1
+        taken.add(place % len(PALETTE))
+        places[level] = place
     return {level: Look.at(places[level]) for level in levels}
 
 
