@@ -42,6 +42,22 @@ def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
     assert "url(" not in page
 
 
+def test_values_of_rules_have_units(study_folder):
+    runs = sorted(path.parent for path in study_folder.glob("*/observed.json"))
+    # `verdict.json` has shares and nanoseconds.
+    entries = [("R-LOSS", 0.01, 0.0001), ("R-LATE", 2_345_678, 1_000_000), ("R-SITE", 0, 1)]
+    for run, (rule, value, limit) in zip(runs, entries, strict=False):
+        entry = {"rule": rule, "status": "valid", "reason": "", "value": value, "limit": limit}
+        (run / "verdict.json").write_text(json.dumps({"status": "valid", "rules": [entry]}))
+    found = {line["rule"]: line for line in present.rules(load_study(study_folder)).to_dicts()}
+    shown = {rule: (found[rule]["largest value"], found[rule]["limit"]) for rule, *_ in entries}
+    assert shown == {
+        "R-LOSS": ("1.00 %", "0.0100 %"),
+        "R-LATE": ("2.35 ms", "1.00 ms"),
+        "R-SITE": ("0", "1.00"),
+    }
+
+
 def test_a_page_says_what_each_class_was_carried_out_on(study_folder):
     """This test will note the disks of two runs, one modelled and one real, and leave the others without."""
     runs = sorted(path.parent for path in study_folder.glob("*/observed.json"))

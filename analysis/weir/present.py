@@ -24,6 +24,13 @@ CLASS_METRICS = (
 )
 #: Metrics of a class in a closed loop, whose rate depends on the responses.
 CLOSED_METRICS = (*CLASS_METRICS, "requests_per_s")
+#: Units of the values of validity rules, and the factor from what `verdict.json` has: ns and shares.
+_RULE_UNITS = (
+    dict.fromkeys(("R-LATE", "R-MODEL", "R-CLOCK"), ("ms", 1e-6))
+    | dict.fromkeys(("R-SPAN", "R-FIO", "R-LOSS", "R-CACHED"), ("%", 100.0))
+    | dict.fromkeys(("R-PLANNED", "R-ERRORS", "R-WHOLE"), ("requests", 1.0))
+    | {"R-WAY": ("ms", 1.0), "R-NETWORK": ("bytes", 1.0)}
+)
 CLAIM_STATUSES = ("reproduced", "shape only", "not reproduced", "not measured")
 
 
@@ -159,10 +166,16 @@ def rules(study: Study) -> pl.DataFrame:
             "kept": [line["valid"] for line in counted.values()],
             "broken": [line["invalid"] for line in counted.values()],
             "did not apply": [line["skipped"] for line in counted.values()],
-            "largest value": [number(worst.get(name, (None, None))[0]) for name in counted],
-            "limit": [number(worst.get(name, (None, None))[1]) for name in counted],
+            "largest value": [_of_rule(name, worst.get(name, (None, None))[0]) for name in counted],
+            "limit": [_of_rule(name, worst.get(name, (None, None))[1]) for name in counted],
         }
     )
+
+
+def _of_rule(name: str, value: float | None) -> str:
+    """A value of a rule in its unit, such as `0.145 ms`."""
+    unit, factor = _RULE_UNITS.get(name, ("", 1.0))
+    return number(value) if value is None else f"{number(value * factor)} {unit}".rstrip()
 
 
 def excluded(study: Study) -> pl.DataFrame:
