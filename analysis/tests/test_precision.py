@@ -176,7 +176,7 @@ def test_the_answer_has_the_interval_of_the_decision(long):
         assert (first.low, first.high) == pytest.approx((one.low, one.high))
         assert first.settled == (first.p <= 0.05)
         assert "95 % repeated CI" in first.sentence()
-        assert first.sentence().endswith(ending)
+        assert first.sentence().removesuffix(first.caution).rstrip().endswith(ending)
 
 
 def copy_of(folder, path, blocks):

@@ -11,6 +11,7 @@ from test_figures import marks_of, text_of
 
 import weir
 from weir import present
+from weir.answers import answers
 from weir.cli import main
 from weir.labels import DASH
 from weir.load import load_study
@@ -20,7 +21,8 @@ from weir.plots.axes import TOO_FEW
 from weir.report import render
 from weir.steady_state import FEWEST_BEYOND, effective_beyond
 from weir.study import class_table
-from weir.support import FEWEST_PER_RUN, SHOWN, footnote, with_support
+from weir.support import FEWEST_PER_RUN, SHOWN, caution, footnote, with_support
+from weir.variation import variation
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +83,23 @@ def test_a_figure_has_a_dash_and_no_point(folder):
     assert len(marks_of(all_shown)) == 4 and DASH not in text_of(all_shown)
     assert len(marks_of(some)) == 2 and "Run at least 4 s instead of 2 s" in text_of(some)
     assert not marks_of(none) and [t.get_text() for t in none.axes[0].texts] == [TOO_FEW] * 2
+
+
+def test_answers_say_how_many_of_their_cells_have_too_few_responses(folder):
+    study = load_study(folder)
+    said = "The quantile rests on too few independent responses in 2 of 4 cells."
+    rows = rows_of(study, 2.0)
+    assert caution(rows, "response_p95_ms", study.varied) == said
+    assert caution(rows, "response_mean_ms", study.varied) == ""
+    (one,) = [answer for answer in answers(study, rows, "scheduler") if answer.class_name == "text"]
+    assert one.sentence().endswith(f". {said}")
+    assert said in variation(study, rows, "text").notes()
+    assert said in " ".join(
+        text_of(study_figures.ratios(study, rows, "response_p95_ms", "scheduler")).split()
+    )
+    (enough,) = [a for a in answers(study, rows_of(study, 20.0), "scheduler") if a.class_name == "text"]
+    assert enough.caution == "" and enough.effect() == one.effect()
+    assert variation(study, rows_of(study, 20.0), "text").caution == ""
 
 
 def test_frames_keep_the_number_and_flag_it(folder):

@@ -108,6 +108,16 @@ def test_unbounded_values_are_left_out_and_counted(study):
     assert found.notes()[0] == "1 runs with an unbounded value are left out."
 
 
+def test_a_study_of_both_testbeds_is_analysed_on_devices(tmp_path):
+    both = load_study(write_study(tmp_path / "s", both_testbeds=True, repetitions=2, duration_s=2.0))
+    table = class_table(both)
+    found = variation(both, table, "text")
+    on_devices = table.filter(pl.col("testbed") == "device")
+    assert found.terms == variation(both, on_devices, "text").terms
+    assert found.n == on_devices.filter(pl.col("class") == "text").height < table.height / 2
+    assert not any("testbed" in term.factors for term in found.terms)
+
+
 def test_the_command_and_the_page_say_the_same(study, capsys):
     assert main(["variation", str(study.path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -21,7 +21,8 @@ from weir.multiplicity import ALLOWANCE, Judged, Paired, judge
 from weir.sequential import interval, look_level, looks
 from weir.statistics import CONFIDENCE, without_ratio
 from weir.steady_state import SIGNIFICANCE
-from weir.study import objective_metric
+from weir.study import answering, objective_metric
+from weir.support import caution
 
 #: Probability of settling a ratio of the size that was seen, at the number of repetitions that is advised.
 POWER = 0.8
@@ -55,6 +56,7 @@ class Answer:
         confidence: of the interval.
         repeated: whether the interval is one of repeated confidence intervals, in a study with `precision`.
         change: the relative change that matters, if the study's `precision` names one.
+        caution: what a reader must know about the metric; empty if nothing.
     """
 
     class_name: str
@@ -75,6 +77,7 @@ class Answer:
     confidence: float = CONFIDENCE
     repeated: bool = False
     change: float | None = None
+    caution: str = ""
 
     @property
     def settled(self) -> bool:
@@ -85,8 +88,9 @@ class Answer:
         return self.low is not None and self.high is not None and 1 / ratio < self.low <= self.high < ratio
 
     def sentence(self) -> str:
-        """The answer in one sentence, with its interval and what would settle it."""
-        return f"{self.effect()}; {self._verdict()}." if self._has_ratio else f"{self.effect()}."
+        """The answer in one sentence, with its interval and what would settle it; then the caution."""
+        verdict = f"{self.effect()}; {self._verdict()}." if self._has_ratio else f"{self.effect()}."
+        return f"{verdict} {self.caution}".rstrip()
 
     @property
     def _has_ratio(self) -> bool:
@@ -127,8 +131,7 @@ class Answer:
 def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> list[Answer]:
     """The answers of a study about one factor, all judged as one family.
 
-    Of a study on both testbeds the runs on devices answer, where there are any: a run in virtual time is no
-    further evidence about devices.
+    They are by the runs of `weir.study.answering`.
 
     Args:
         study: the study.
@@ -167,11 +170,7 @@ def compared(
     baseline = str(baseline_of(study, factor))
     levels = [str(level) for level in study.factors[factor] if str(level) != baseline]
     table = table.with_columns(pl.col(factor).cast(pl.String))
-    testbed = ""
-    if TESTBED in study.varied:
-        known = set(table[TESTBED])
-        testbed = next((str(name) for name in study.factors[TESTBED] if name in known), "")
-        table = table.filter(pl.col(TESTBED) == testbed)
+    table, testbed = answering(study, table)
     found = [
         _compared(study, table, app_class, factor, level, baseline, metric)
         for app_class in study.classes
@@ -233,6 +232,8 @@ def _compared(
         app_class.name, metric, factor, level, baseline, None, None, None, None, 0, 0, 0, None,
         "no pair of valid runs",
     )  # fmt: skip
+    of_pair = rows.filter(pl.col(factor).is_in([level, baseline]))
+    blank = replace(blank, caution=caution(of_pair, metric, study.varied))
     if pairs.is_empty():
         return blank, {}
     n = pairs["block"].n_unique()

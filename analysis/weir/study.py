@@ -7,7 +7,7 @@ import polars as pl
 
 from weir.derive import QUANTILES, metrics_of
 from weir.errors import InputError
-from weir.load import AppClass, Level, Run, Study
+from weir.load import TESTBED, AppClass, Level, Run, Study
 
 #: Columns that identify a row; a factor may not be named like one of them or like a metric.
 IDENTITY = ("run", "testbed", "repetition", "block", "order")
@@ -181,3 +181,16 @@ def level_key(level: Level | None) -> float | str:
         return float(str(level))
     except ValueError:
         return str(level)
+
+
+def answering(study: Study, table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """The rows that answer a study's question, and their testbed; empty where the study has one testbed.
+
+    Of a study on both, the runs on devices answer, where there are any: a run in virtual time is no further
+    evidence about devices.
+    """
+    if TESTBED not in study.varied:
+        return table, ""
+    known = set(table[TESTBED])
+    testbed = next((str(name) for name in study.factors[TESTBED] if name in known), "")
+    return table.filter(pl.col(TESTBED) == testbed), testbed

@@ -87,5 +87,22 @@ def footnote(study: Study, table: pl.DataFrame, metric: str, by: Iterable[str]) 
     )
 
 
+def caution(table: pl.DataFrame, metric: str, by: Iterable[str]) -> str:
+    """What a comparison of cells must say whose quantiles are not shown as numbers; empty if all are.
+
+    Args:
+        table: one row per run of the cells that are compared.
+        metric: the metric.
+        by: the columns that tell cells apart.
+    """
+    by = list(by)
+    rows = with_support(table.drop_nulls(metric), metric, by)
+    cells = rows.group_by(by or pl.lit(0)).agg(pl.col(SHOWN).all())
+    hidden = cells.height - cells[SHOWN].sum()
+    if not hidden:
+        return ""
+    return f"The quantile rests on too few independent responses in {hidden} of {cells.height} cells."
+
+
 def _mean_beyond(metric: str, beyond: str) -> pl.Expr:
     return pl.col(beyond).filter(pl.col(metric).is_not_null()).mean()

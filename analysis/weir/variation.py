@@ -18,7 +18,8 @@ from scipy import special
 
 from weir.labels import label, number
 from weir.load import Study
-from weir.study import objective_metric
+from weir.study import answering, objective_metric
+from weir.support import caution
 
 Array = NDArray[np.float64]
 #: Factors of one interaction. More are part of the residual.
@@ -87,6 +88,7 @@ class Variation:
         is_balanced: whether every cell has as many runs.
         terms: factors, interactions, blocks and residual.
         effects: of each level of each factor.
+        caution: what a reader must know about the metric; empty if nothing.
     """
 
     class_name: str
@@ -97,6 +99,7 @@ class Variation:
     is_balanced: bool
     terms: tuple[Term, ...]
     effects: tuple[MainEffect, ...]
+    caution: str = ""
 
     def sentence(self) -> str:
         """The terms with the largest shares, and what is left to the residual."""
@@ -144,7 +147,7 @@ class Variation:
 
     def notes(self) -> list[str]:
         """What a reader must know beside the tables."""
-        notes = []
+        notes = [self.caution] if self.caution else []
         if self.left_out:
             notes.append(f"{self.left_out} runs with an unbounded value are left out.")
         if not self.is_balanced:
@@ -163,7 +166,7 @@ def _name(term: Term) -> str:
 def variation(
     study: Study, table: pl.DataFrame, class_name: str, metric: str | None = None, order: int = ORDER
 ) -> Variation | None:
-    """The allocation of variation of one metric of one class.
+    """The allocation of variation of one metric of one class, over the runs of `weir.study.answering`.
 
     Args:
         study: the study.
@@ -178,7 +181,7 @@ def variation(
     """
     app_class = next(one for one in study.classes if one.name == class_name)
     metric = metric or objective_metric(app_class)[0]
-    rows = table.filter(pl.col("class") == class_name).drop_nulls(metric)
+    rows, _ = answering(study, table.filter(pl.col("class") == class_name).drop_nulls(metric))
     finite = rows.filter(pl.col(metric).is_finite())
     factors = [name for name in study.varied if finite[name].n_unique() > 1]
     if finite.height < 2 or not factors or finite[metric].n_unique() < 2:
@@ -204,6 +207,7 @@ def variation(
         counts.n_unique() == 1 and len(counts) == cells,
         found,
         _main_effects(y, codes, terms, levels, is_log=is_log) if all(t.degrees for t in found[:-1]) else (),
+        caution(rows, metric, factors),
     )
 
 

@@ -16,7 +16,7 @@ from weir.load import Level, Run, Study
 from weir.plots import charts, distributions
 from weir.plots.layout import Layout, place
 from weir.study import comparable
-from weir.support import SHOWN, footnote, with_support
+from weir.support import SHOWN, caution, footnote, with_support
 from weir.tables import scan_measured
 
 _NO_REQUEST = "class {} has no measured request in a valid run"
@@ -74,14 +74,16 @@ def ratios(
     """
     if baseline is None:
         baseline = study.factors[factor][0]
+    kept = comparable(study, table, factor, baseline)
     return charts.ratios(
-        comparable(study, table, factor, baseline),
+        kept,
         metric,
         factor,
         baseline,
         by=[name for name in study.varied if name != factor],
         order={"class": [c.name for c in study.classes]},
         as_difference=as_difference,
+        note=caution(kept, metric, ["class", *study.varied]),
     )
 
 
