@@ -55,6 +55,18 @@ def test_equal_results_are_the_same(study):
     assert len(found.changes) == 32
 
 
+def test_equal_data_are_never_worse(study, tables):
+    """1,000 studies, each compared with itself."""
+    own, table = tables
+    one_cell = (pl.col("class") == "text") & (pl.col("scheduler") == "none") & (pl.col("load") == 0.5)
+    table = table.filter(one_cell)
+    rng = np.random.default_rng(10)
+    for _ in range(1000):
+        own["before"] = own["after"] = responses(table, rng.lognormal(2, 1, table.height))
+        found = compare_studies(named(study, "before"), named(study, "after"))
+        assert {change.verdict for change in found.changes} == {"same"}
+
+
 @pytest.mark.parametrize("seed", [0, 100])
 def test_runs_of_one_distribution_are_seldom_called_worse_or_better(study, tables, seed):
     """Paired by equal seeds, and by Welch's test where seeds differ."""
@@ -68,6 +80,8 @@ def test_runs_of_one_distribution_are_seldom_called_worse_or_better(study, table
         found = compare_studies(named(study, "before"), named(study, "after", seed))
         assert {change.paired for change in found.changes} == {seed == 0}
         wrong += any(change.verdict in ("worse", "better") for change in found.changes)
+    how = "paired" if seed == 0 else "unpaired"
+    print(f"32 comparisons of one distribution, {how}: studies with a verdict {wrong / tries:.3f}")
     assert wrong / tries <= 0.06 + 2 * math.sqrt(0.06 * 0.94 / tries)
 
 

@@ -106,6 +106,27 @@ def test_a_study_grows_run_by_run_and_each_run_is_read_once(growing, monkeypatch
     assert follower.progress().table.equals(found.table)
 
 
+def test_runs_with_one_label_are_a_study_of_their_own(tmp_path, capsys):
+    small = {"architectures": ("integrated",), "loads": (1,), "repetitions": 2, "duration_s": 1.0}
+    folder = synthetic.write_study(tmp_path / "quick", label="old", **small)
+    other = synthetic.write_study(tmp_path / "other" / "quick", label="new", **small)
+    shutil.copy(other / "plan@new.json", folder)
+    begun = next(path.name for path in other.iterdir() if (path / "run.json").exists())
+    (folder / f".{begun}.partial").mkdir()
+    done = Follower(tmp_path / "quick@old").progress()
+    assert (done.finished, done.planned, done.is_complete) == (4, 4, True)
+    found = Follower(tmp_path / "quick@new").progress()
+    assert (found.finished, found.planned, list(found.running)) == (0, 4, [begun])
+    both = Follower(folder).progress()
+    assert (both.finished, both.planned) == (4, 8)
+    (folder / f".{begun}.partial").rmdir()
+    assert main(["watch", "quick@new", "--once", "--results", str(tmp_path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "0 of 4 runs (0 %)" in said and "to go on: make study STUDY=quick LABEL=new" in said
+    assert main(["watch", "quick@6.6", "--once", "--results", str(tmp_path)]) == 2
+    assert "has no runs with label `6.6`" in capsys.readouterr().err
+
+
 def test_first_effects_are_shown_with_intervals_and_as_interim(growing):
     follower = Follower(growing.folder)
     seen = []

@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
         description="It ends when the study is complete, or with ctrl-c (exit code 130). It writes nothing "
         "into the study's folder and takes no locks.",
     )
-    _add_study(watch, "a study that was started, by name or folder")
+    _add_study(watch, "a study that was started, by name or folder, or STUDY@LABEL")
     watch.add_argument("--once", action="store_true", help="show it once")
     watch.add_argument("--page", type=Path, metavar="FILE", help="also write a page that refreshes itself")
 

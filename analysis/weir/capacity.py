@@ -256,8 +256,8 @@ def derived(
     }
     made = {**document, "name": name, "factors": {**factors, CLIENTS: levels}}
     # A search makes the repetitions that it names, each once.
-    for name_of_field in ("precision", "duplicate"):
-        made.pop(name_of_field, None)
+    made.pop("precision", None)
+    made["duplicate"] = False
     made["question"] = f"How many {search.class_name} clients does each server bear?"
     comparison = made.get("comparison")
     if comparison and comparison.get("factor") in ("load", CLIENTS):

@@ -92,7 +92,7 @@ class Follower:
     """Reads the runs of a study as they are finished, each once.
 
     Attributes:
-        path: the study's folder.
+        path: the study's folder, or `STUDY@LABEL` for the runs with one label.
     """
 
     path: Path
@@ -110,7 +110,8 @@ class Follower:
             InputError: there is no such study, or its plan cannot be read.
         """
         end = None if budget_s is None else time.monotonic() + budget_s
-        verified = Verified(self.path, content=False)
+        of_study, label = plans.split(self.path)
+        verified = Verified(of_study, content=False)
         damaged: dict[str, str] = {}
         unread: list[str] = []
 
@@ -138,12 +139,12 @@ class Follower:
         for id in self._read.keys() - {run.id for run in study.runs} - {*unread}:
             self._forget(id)
         finished = sorted(self._read.values(), key=lambda one: one.at_ns)
-        plan, _ = plans.read(self.path)
+        plan, _ = plans.read(of_study, label)
         known = {entry["id"]: entry for entry in plan["runs"]}
         found = known.keys() - study.missing.keys() - {*study.not_needed}
         if self._table is None:
             self._table = class_table(study, known=self._metrics)
-        running = dict(_running(self.path, known, found))
+        running = dict(_running(of_study, known, found))
         now = time.time()
         times = [*(one.at_ns / 1e9 for one in finished), *(now - seconds for seconds in running.values())]
         idle_s = max(now - max(times), 0) if times else None
@@ -154,7 +155,7 @@ class Follower:
             running=running,
             unread=len(unread),
             damaged=damaged,
-            is_copied=any(now - _changed_s(self.path / id) < _PAUSE_S for id in damaged),
+            is_copied=any(now - _changed_s(of_study / id) < _PAUSE_S for id in damaged),
             left_s=_left_s(study, known, finished, estimate_s, now),
             idle_s=idle_s,
             is_paused=not running and (idle_s is None or idle_s > _pause_s(finished)),

@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from weir import pages
+from weir import pages, plans
 from weir.answers import answers
 from weir.errors import InputError
 from weir.labels import label, number
@@ -43,7 +43,7 @@ def watch(path: Path, console: Console, *, once: bool = False, page: Path | None
     """Shows a study until it is complete, and returns the exit code.
 
     Args:
-        path: the study's folder.
+        path: the study's folder, or `STUDY@LABEL`.
         console: where to show it: a terminal is drawn again, a log gets a line for each finished run.
         once: show it once.
         page: also write a page that refreshes itself.
@@ -86,7 +86,7 @@ def _follow(follower: Follower, progress: Progress, page: Path | None) -> Iterat
             latest = _shown(follower.progress(_BUDGET_S), page)
         except InputError:
             # The plan is being replaced.
-            if failing_s >= _PATIENCE_S or not follower.path.is_dir():
+            if failing_s >= _PATIENCE_S or not plans.split(follower.path)[0].is_dir():
                 raise
             failing_s += INTERVAL_S
         else:
@@ -144,7 +144,8 @@ def _now(progress: Progress) -> list[str]:
         since = (
             "no run began yet" if progress.idle_s is None else f"the last one {_span(progress.idle_s)} ago"
         )
-        return [f"no run in progress in this folder, {since}; to go on: make study STUDY={study.name}"]
+        command = f"make study STUDY={study.name}" + (f" LABEL={study.label}" if study.label else "")
+        return [f"no run in progress in this folder, {since}; to go on: {command}"]
     texts = []
     for id, seconds in progress.running.items():
         cell = cell_label(study.missing.get(id, {}), study.varied) if id in study.missing else "made again"

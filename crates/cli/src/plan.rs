@@ -176,6 +176,10 @@ fn print(plan: &Plan, done: usize, devices: Option<&Devices>) {
     }
     let done = if done > 0 { format!(", {done} more are done") } else { String::new() };
     println!("  {} runs{done}, about {}", plan.runs.len(), duration(plan.estimate_s));
+    let duplicates = plan.runs.iter().filter(|run| run.duplicate).count();
+    if duplicates > 0 {
+        println!("  {duplicates} of them are duplicates (A/A): they show how far equal cells differ");
+    }
     if let (Some(precision), Some(first)) = (&plan.precision, plan.first_repetitions) {
         println!("  {first} to {} repetitions, until the precision is reached", precision.at_most);
     }
@@ -203,7 +207,8 @@ pub fn describe(run: &Run) -> String {
     let level = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let levels: Vec<String> =
         run.levels.iter().map(|(name, value)| format!("{name}={}", level(value))).collect();
-    format!("repetition {} {}", run.repetition + 1, levels.join(" "))
+    let duplicate = if run.duplicate { ", duplicate" } else { "" };
+    format!("repetition {}{duplicate} {}", run.repetition + 1, levels.join(" "))
 }
 
 /// Seconds as people say them.

@@ -11,7 +11,7 @@ use crate::testbed::Testbed;
 /// Problems, by field.
 pub(crate) fn check(study: &Study) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    if study.duplicate && !study.testbed.all().contains(&Testbed::Device) {
+    if study.duplicate == Some(true) && !study.testbed.all().contains(&Testbed::Device) {
         let message = "needs testbed `device`: in virtual time equal cells have equal results".to_owned();
         found.push(("duplicate".to_owned(), message));
     }

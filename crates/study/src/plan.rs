@@ -195,6 +195,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
                 Some(Cell::new(resolve(variant, testbed, cell), workloads))
             })
             .collect();
+        let has_duplicates = study.has_duplicates(testbed, cells.len());
         for block in 0..study.most_repetitions() {
             // The same for each testbed: both have the same requests.
             let mut rng = ChaCha8Rng::seed_from_u64(study.seed);
@@ -204,10 +205,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
             order.shuffle(&mut rng);
             let first = runs.len();
             runs.extend(order.into_iter().map(|cell| cell.repetition(block, seed, false)));
-            if study.duplicate
-                && testbed == Testbed::Device
-                && let Some(cell) = cells.first_mut()
-            {
+            if has_duplicates && let Some(cell) = cells.first_mut() {
                 // From a stream of its own: the order of the other runs does not depend on it.
                 rng.set_stream(u64::from(block) | OF_DUPLICATES);
                 let place = rand::RngExt::random_range(&mut rng, first..=runs.len());

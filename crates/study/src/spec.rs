@@ -18,7 +18,11 @@ use crate::io_cost::IoCost;
 use crate::level::{Architecture, Scheduler};
 use crate::precision::Precision;
 use crate::site::Site;
-use crate::testbed::Testbeds;
+use crate::testbed::{Testbed, Testbeds};
+
+/// Repetitions from which on a study of several cells has duplicates unless it says otherwise: of fewer blocks the interval of their
+/// ratio is too wide to tell anything.
+const FEWEST_WITH_DUPLICATES: u32 = 3;
 
 /// A study: a question, its classes, factors and objectives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,9 +55,10 @@ pub struct Study {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
     /// Testbed `device`: whether each block has its first cell twice (A/A). Summary and report print the ratio of the two beside the
-    /// effects, because equal cells differ by as much.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub duplicate: bool,
+    /// effects, because equal cells differ by as much. If absent: `true` in studies of two or more cells and three or more
+    /// repetitions, except those with `access`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<bool>,
     /// Warm-up before the measured interval of each run, in seconds. Its requests are marked, not dropped.
     pub warmup_s: f64,
     /// Length of the measured interval of each run, in seconds. On testbed `admission`: length of videos without an end.
@@ -102,6 +107,13 @@ impl Study {
     /// Repetitions of each cell that a plan has: the most that `precision` allows.
     pub(crate) fn most_repetitions(&self) -> u32 {
         self.precision.as_ref().map_or(self.repetitions, |precision| precision.at_most)
+    }
+
+    /// Whether each block has one of its cells twice.
+    pub(crate) fn has_duplicates(&self, testbed: Testbed, cells: usize) -> bool {
+        let by_default =
+            || cells > 1 && self.most_repetitions() >= FEWEST_WITH_DUPLICATES && self.access.is_none();
+        testbed == Testbed::Device && self.duplicate.unwrap_or_else(by_default)
     }
 }
 

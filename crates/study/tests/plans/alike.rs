@@ -46,7 +46,7 @@ fn plans_are_read_as_they_were_whether_runs_are_whole_or_not() {
 
 #[test]
 fn a_repetition_has_no_recipe_and_a_cell_only_its_levels() {
-    let plan = plan_text(&STUDY.replace("repetitions: 1", "repetitions: 4")).unwrap();
+    let plan = plan_text(&STUDY.replace("repetitions: 1", "repetitions: 4\nduplicate: false")).unwrap();
     let rows = written(&plan)["runs"].as_array().unwrap().clone();
     assert_eq!(rows.len(), 3 * 2 * 2 * 2 * 4);
     let whole = rows.iter().filter(|row| row.get("like").is_none()).count();
@@ -81,7 +81,7 @@ fn a_line_of_the_text_is_a_run() {
     let text = to_rows(&plan).unwrap();
     assert_eq!(
         text.lines().filter(|line| line.starts_with("    {\"id\": \"")).count(),
-        96 - whole_runs(&text)
+        96 + 4 - whole_runs(&text)
     );
     assert!(text.starts_with("{\n  \"format\": 2,\n  \"study\": \"trial\","), "{text}");
     assert!(text.ends_with("\n  ]\n}"), "{text}");

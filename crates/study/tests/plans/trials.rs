@@ -25,11 +25,12 @@ factors:
   load: [0.5, 1]
 exclude:
   - {scheduler: bfq, load: 1.0}
+duplicate: false
 ";
 
 #[test]
 fn the_shipped_studies_are_valid_and_as_large_as_they_say() {
-    for (name, runs) in [("quick", 24 + 12), ("kernel-schedulers", 120), ("file-systems", 25)] {
+    for (name, runs) in [("quick", 24 + 3 + 12), ("kernel-schedulers", 120 + 5), ("file-systems", 25 + 5)] {
         let plan = plan_file(&study_file(name)).unwrap();
         assert_eq!(plan.runs.len(), runs, "{name}");
     }
@@ -38,7 +39,7 @@ fn the_shipped_studies_are_valid_and_as_large_as_they_say() {
 #[test]
 fn a_duplicate_is_one_more_run_of_the_first_cell_in_each_block() {
     let plain = plan_text(TRIAL).unwrap();
-    let twice = plan_text(&TRIAL.replace("seed: 7", "seed: 7\nduplicate: true")).unwrap();
+    let twice = plan_text(&TRIAL.replace("duplicate: false", "duplicate: true")).unwrap();
     let ids = |keep: fn(&&Run) -> bool| {
         twice.runs.iter().filter(keep).map(|run| run.id.clone()).collect::<Vec<_>>()
     };
@@ -65,16 +66,41 @@ fn a_duplicate_is_one_more_run_of_the_first_cell_in_each_block() {
 
 #[test]
 fn a_duplicate_needs_a_device() {
-    let text = TRIAL.replace("testbed: device", "testbed: simulator\nduplicate: true");
+    let text =
+        TRIAL.replace("testbed: device", "testbed: simulator").replace("duplicate: false", "duplicate: true");
     let error = plan_text(&text).unwrap_err().to_string();
     assert!(error.contains("duplicate: needs testbed `device`"), "{error}");
     // Of a study on both testbeds, only the runs on devices have it.
     let both = TRIAL
-        .replace("testbed: device", "testbed: [device, simulator]\nduplicate: true")
+        .replace("testbed: device", "testbed: [device, simulator]")
+        .replace("duplicate: false", "duplicate: true")
         .replace(", priority: be/4", "");
     let plan = plan_text(&both).unwrap();
     assert!(plan.runs.iter().filter(|run| run.duplicate).all(|run| run.testbed == Testbed::Device));
     assert_eq!(plan.runs.iter().filter(|run| run.duplicate).count(), 4);
+}
+
+#[test]
+fn a_study_on_devices_has_duplicates_unless_they_can_tell_nothing() {
+    let duplicates = |change: &[(&str, &str)]| {
+        let text = change.iter().fold(TRIAL.replace("duplicate: false\n", ""), |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replace(from, to)
+        });
+        plan_text(&text).unwrap().runs.iter().filter(|run| run.duplicate).count()
+    };
+    assert_eq!(duplicates(&[]), 4);
+    assert_eq!(duplicates(&[("repetitions: 4", "repetitions: 3")]), 3);
+    assert_eq!(duplicates(&[("repetitions: 4", "repetitions: 2")]), 0);
+    assert!(!plan_file(&study_file("hds-alone")).unwrap().runs.iter().any(|run| run.duplicate));
+    let one_cell = [
+        ("[none, mq-deadline, bfq]", "[none]"),
+        ("[partitioned, integrated]", "[partitioned]"),
+        ("[0.5, 1]", "[1]"),
+        ("exclude:\n  - {scheduler: bfq, load: 1.0}\n", ""),
+    ];
+    assert_eq!(duplicates(&one_cell), 0);
+    assert_eq!(plan_text(TRIAL).unwrap().runs.iter().filter(|run| run.duplicate).count(), 0);
 }
 
 const VARIED: &str = "\
