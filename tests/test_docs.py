@@ -41,7 +41,7 @@ PHRASES = {
     "held by nothing": "not used by RAID, LVM, swap or a mount",
     "id leaves out words": "editing text fields does not invalidate finished runs",
     "preflight: not so": "preflight failed: ...",
-    "honest but wide": "too few repetitions to conclude",
+    "honest but wide": "too few repetitions",
     "broken when: never": "information only",
     "lines of one look": "lines of the same colour and dash",
     "no classes to part": "`partitioned` needs classes",

@@ -174,7 +174,8 @@ def write_run(folder: Path, run: dict, *, block_table: bool, slower: float = 1.0
     }  # fmt: skip
     timing = {"setup_s": 0.4, "measured_s": end_s, "teardown_s": 0.1}
     (folder / "observed.json").write_text(json.dumps({"replay": fidelity, "timing": timing}))
-    host = {"kernel": {"release": "6.18.0"}, "cpu": {"model": "a processor", "count": 2}, "weir": "0.1.0"}
+    system = {"kernel_release": "6.18.0"}
+    host = {"system": system, "cpu": {"model": "a processor", "count": 2}, "weir": {"version": "0.1.0"}}
     (folder / "host.json").write_text(json.dumps(host))
 
 

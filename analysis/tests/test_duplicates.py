@@ -67,7 +67,8 @@ def test_summary_and_page_print_it(study, capsys):
     )
     assert main(["summary", str(study.path)]) == 0
     assert sentence in capsys.readouterr().out
-    assert sentence in render(study)
+    page = render(study)
+    assert sentence in page and "one cell is repeated within each block (A/A)" in page
 
 
 def test_a_study_without_duplicates_has_no_floor(study_folder):

@@ -196,8 +196,15 @@ def _design(study: Study) -> dict[str, Any]:
             workloads.setdefault(app_class.name, set()).add(app_class.workload)
         for name, text in run.media.items():
             media.setdefault(name, set()).add(text)
+    lengths = {
+        f"{number(run.duration_s)} s after a warm-up of {number(run.warmup_s)} s" for run in study.runs
+    }
+    kernels = {(run.host.get("system") or {}).get("kernel_release") for run in study.runs}
     return {
         "factors": {name: ", ".join(map(_text, levels)) for name, levels in study.factors.items()},
+        "lengths": " or ".join(sorted(lengths)),
+        "kernels": ", ".join(sorted(str(name) for name in kernels if name)),
+        "duplicated": any(run.duplicate for run in study.runs),
         "classes": [
             {
                 "name": c.name,
