@@ -84,7 +84,7 @@ def test_the_tutorial_makes_what_it_says(tmp_path):
     """This test will carry out the tutorial but for set-up and the part with devices."""
     execute((ROOT / "docs/tutorial/first-study.md").read_text(), tmp_path)
     plan = weir("plan", tmp_path / "studies/first.yml").stdout
-    assert "18 runs" in plan, plan
+    assert "21 runs" in plan, plan
     assert len([run for run in (tmp_path / "results/first").iterdir() if (run / "run.json").exists()]) == 6
 
 

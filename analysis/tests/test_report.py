@@ -31,7 +31,7 @@ def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
     assert "Geometric mean of runs, 95 % interval (log-t" in page
     assert "Mean of runs, 95 % interval (t" in page
     assert "system.kernel_release" in page
-    assert "Each run measures 4.00 s after a warm-up of 1.00 s. Kernel: 6.18.0.</p>" in page
+    assert "Each run measures 2.00 s after a warm-up of 1.00 s. Kernel: 6.18.0.</p>" in page
     assert "make study STUDY=quick" in page
     # Nothing to fetch: test_interactive.py asks a browser too.
     page = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
