@@ -82,6 +82,7 @@ def test_a_run_on_an_array(results):
 def test_nothing_is_left(results, which):
     """This test will look for arrays, signatures, mounts and journals of a run that ended or was killed."""
     if which == "killed":
-        assert "weir-shared" in (results / "arrays-killed.txt").read_text()
+        log = (results / "killed.log").read_text()
+        assert "weir-shared" in (results / "arrays-killed.txt").read_text(), log
     left = (results / f"left-{which}.txt").read_text()
     assert left.split("\n")[:4] == ["arrays: ", "signatures: ", "mounts: 0", "journals: "], left
