@@ -1,7 +1,6 @@
 """Reported numbers by claim: the files in `reported/`."""
 
-from pathlib import Path
+from weir.claims import Claims
 
-from weir.paper_notebook import Bands
 
-BANDS = Bands(Path(__file__).with_name("reported"))
+CLAIMS = Claims.beside(__file__)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from papers.clockwise import conflicts, memory, network, pci, source, string
-from papers.clockwise.bands import BANDS
+from papers.clockwise.bands import CLAIMS
 from papers.clockwise.disk_claims import yes
 from papers.clockwise.experiments import SIZES_KB, Bench, sectors_of
 from weir.claims import Claim, over_seeds
@@ -31,14 +31,14 @@ def bursts() -> Iterator[Claim]:
     words = ", ".join(f"{name} {number(100 * part)}" for name, part in lost.items())
     note = f"20 words lose {words} %"
     limit = float(pci.burst_mb_s(np.array([1e9]), "fast")[0])
-    yield BANDS.judged("B-F4.4", limit, note, shape=rises and ordered and min(lost.values()) > 0.05)
+    yield CLAIMS.judged("B-F4.4", limit, note, shape=rises and ordered and min(lost.values()) > 0.05)
     # SDRAM: 64 bytes in 840 ns, and every further byte as with the other memory.
     sdram = 840 + (512 - 64) * pci.BYTE_NS
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "B-F4.16", sdram, "from 840 ns for 64 bytes and 7.57 ns a byte, measured on EDO memory"
     )
     off = [abs(network.bus_share_pct(size, ns) - printed) for _, size, ns, printed in source.BUS_SHARES]
-    yield BANDS.judged("B-4.5", max(off), "with 2^20 bits to a Mb; with 10^6 all come out 5 % lower")
+    yield CLAIMS.judged("B-4.5", max(off), "with 2^20 bits to a Mb; with 10^6 all come out 5 % lower")
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ def speed_ups(found: SpeedUps) -> Iterator[Claim]:
             if (figure, operation) == ("B-F4.13", "write"):
                 note += f"; {pci.WORD_BURST_BYTES} bytes a transaction are assumed"
                 bounded = bounded and ups[3] - ups[1] < 0.5
-            yield BANDS.judged(f"{figure} {operation}", ups[3], note, shape=bounded)
+            yield CLAIMS.judged(f"{figure} {operation}", ups[3], note, shape=bounded)
     for name, disks in (("two", 2), ("three", 3)):
         ours = found.up("read", "with bursts", disks)
-        yield BANDS.judged(f"B-F7.9 {name}", ours, "reads of 1 MB in zone 0 with bursts")
+        yield CLAIMS.judged(f"B-F7.9 {name}", ours, "reads of 1 MB in zone 0 with bursts")
 
 
 @dataclass(frozen=True)
@@ -123,26 +123,26 @@ class Strings:
 
 def cheetahs(found: Strings) -> Iterator[Claim]:
     """B-F4.17."""
-    yield BANDS.judged("B-F4.17 one", over_seeds(r.rate_mb_s for r in found.runs[1]), "1 MB, outer zone")
+    yield CLAIMS.judged("B-F4.17 one", over_seeds(r.rate_mb_s for r in found.runs[1]), "1 MB, outer zone")
     note = (
         f"two: {number(found.rate(2))} MB/s; the bus's turnaround of {string.TURNAROUND_MS} ms is fitted to "
         "it"
     )
-    yield BANDS.judged("B-F4.17 three", over_seeds(r.rate_mb_s for r in found.runs[3]), note)
+    yield CLAIMS.judged("B-F4.17 three", over_seeds(r.rate_mb_s for r in found.runs[3]), note)
     lines = {(a, b): found.aggregate(a, b) for a in ("3", "2+1") for b in ("read", "write")}
     fitted = "memory's limit is the curve's own: by construction"
     read = lines["3", "read"]
-    yield BANDS.judged("B-F4.17 read", read[11], fitted, shape=read[11] - read[9] < 6)
-    yield BANDS.judged("B-F4.17 write", lines["3", "write"][11], fitted)
+    yield CLAIMS.judged("B-F4.17 read", read[11], fitted, shape=read[11] - read[9] < 6)
+    yield CLAIMS.judged("B-F4.17 write", lines["3", "write"][11], fitted)
     eight = lines["2+1", "read"][7]
     note = f"writing {number(lines['2+1', 'write'][7])}, in the thesis 89"
     missed = "two of our disks on a bus come to 24.9 MB/s, the thesis's to 24"
-    yield BANDS.judged("B-F4.17 eight", eight, note, missed=missed)
+    yield CLAIMS.judged("B-F4.17 eight", eight, note, missed=missed)
     gains = [a - b for a, b in zip(lines["2+1", "read"][:8], read[:8], strict=True)]
-    yield BANDS.judged("B-F4.17 gain", max(gains), f"1 to 8 disks: {', '.join(number(g) for g in gains)}")
+    yield CLAIMS.judged("B-F4.17 gain", max(gains), f"1 to 8 disks: {', '.join(number(g) for g in gains)}")
     apart = [r for r, w in zip(lines["2+1", "read"], lines["2+1", "write"], strict=True) if w < APART * r]
     missed = "memory is a hard limit here; in the machine cards slow each other down before they reach it"
-    yield BANDS.judged("B-F4.17 apart", min(apart), "two on a bus, then three", missed=missed)
+    yield CLAIMS.judged("B-F4.17 apart", min(apart), "two on a bus, then three", missed=missed)
 
 
 def bus_conflicts() -> Iterator[Claim]:
@@ -159,12 +159,12 @@ def bus_conflicts() -> Iterator[Claim]:
         "PCI is full at eleven disks: a card cannot wait more often than always; phases are not in the thesis"
     )
     grows = [conflicts.over_phases(n + 1, "3", SEEDS) / conflicts.over_phases(n, "3", SEEDS) for n in (9, 10)]
-    yield BANDS.judged("B-F4.18 rises", over_seeds(grows[0]), note, shape=rises, missed=missed)
-    yield BANDS.judged("B-F4.18 explodes", over_seeds(grows[1]), note, missed=missed)
+    yield CLAIMS.judged("B-F4.18 rises", over_seeds(grows[0]), note, shape=rises, missed=missed)
+    yield CLAIMS.judged("B-F4.18 explodes", over_seeds(grows[1]), note, missed=missed)
     ratio = conflicts.over_phases(9, "2+1", SEEDS) / conflicts.over_phases(8, "2+1", SEEDS)
     missed = "the third disk asks more often; with some phases there are fewer, not on average"
     note = f"fewer with {int((ratio < 1).sum())} of {len(ratio)} phases"
-    yield BANDS.judged("B-F4.18 nine", over_seeds(ratio), note, missed=missed)
+    yield CLAIMS.judged("B-F4.18 nine", over_seeds(ratio), note, missed=missed)
 
 
 def cells() -> Iterator[Claim]:
@@ -176,9 +176,9 @@ def cells() -> Iterator[Claim]:
     note = (
         f"rises with the packet: {yes(rises)}, with circuits: {yes(more)}; the line's 149.9 Mb/s are measured"
     )
-    yield BANDS.judged("B-F4.19 most", float(rates[4].max()), note, shape=rises and more)
+    yield CLAIMS.judged("B-F4.19 most", float(rates[4].max()), note, shape=rises and more)
     packets = float(network.sent_mbit_s(np.array([48]), 1)[0]) * 1e6 / 8 / 48
-    yield BANDS.judged("B-F4.19 least", packets, "an entry's turn of 111 us is fitted to it")
+    yield CLAIMS.judged("B-F4.19 least", packets, "an entry's turn of 111 us is fitted to it")
 
 
 def parallel(found: Strings) -> Iterator[Claim]:
@@ -192,26 +192,26 @@ def parallel(found: Strings) -> Iterator[Claim]:
     note = (
         f"p90 {number(np.quantile(found.times(2), 0.9))} ms; buses are apart, so 2, 4 and 6 disks are alike"
     )
-    yield BANDS.judged("B-F7.10 mean", means[2], note, missed=why)
+    yield CLAIMS.judged("B-F7.10 mean", means[2], note, missed=why)
     more = means[2].estimate - means[1].estimate
     missed = "a burst and the change of hands cost 5.3 ms, and some wait for the other disk's burst"
-    yield BANDS.judged("B-F7.10 shared", more, f"one disk {number(means[1].estimate)} ms", missed=missed)
+    yield CLAIMS.judged("B-F7.10 shared", more, f"one disk {number(means[1].estimate)} ms", missed=missed)
     missed = "memory slows nobody down here below its limit of 100 MB/s"
-    yield BANDS.judged("B-F7.10 six", 0.0, "three buses do not meet", missed=missed)
+    yield CLAIMS.judged("B-F7.10 six", 0.0, "three buses do not meet", missed=missed)
     rate = min(3 * string.schedulable_mb_s(found.times(2), 2), string.MEMORY_MB_S["read"])
-    yield BANDS.judged("B-F7.10 rate", rate, "6 MB by the 90th percentile", missed=why)
+    yield CLAIMS.judged("B-F7.10 rate", rate, "6 MB by the 90th percentile", missed=why)
     for name, disks in (("one", 1), ("two", 2), ("three", 3)):
         low = np.quantile(found.times(disks), 0.01)
         ours = over_seeds(r.service_ms.min() for r in found.runs[disks])
         missed = "a few blocks of ours get through before the others are in their way"
-        yield BANDS.judged(f"B-F8.1 {name}", ours, f"1 % take less than {number(low)} ms", missed=missed)
+        yield CLAIMS.judged(f"B-F8.1 {name}", ours, f"1 % take less than {number(low)} ms", missed=missed)
     for disks in (2, 3):
         rates = over_seeds(string.schedulable_mb_s(r.service_ms, disks) for r in found.runs[disks])
         note = (
             f"p90 {number(np.quantile(found.times(disks), 0.9))} ms; the bus is busy "
             f"{number(100 * found.runs[disks][0].busy)} %"
         )
-        yield BANDS.judged(f"B-F8.1 rate {disks}", rates, note)
+        yield CLAIMS.judged(f"B-F8.1 rate {disks}", rates, note)
 
 
 def packets() -> Iterator[Claim]:
@@ -231,20 +231,20 @@ def packets() -> Iterator[Claim]:
     )
     words = ", ".join(f"{d} by {c} {number(v)}" for (d, c), v in full.items())
     note = f"1,024 bytes: {words}; saw-tooth: {yes(teeth)}; NCR53c875 never worse: {yes(better)}"
-    yield BANDS.judged("B-F7.11 least", min(full.values()), note, shape=teeth and better)
+    yield CLAIMS.judged("B-F7.11 least", min(full.values()), note, shape=teeth and better)
     most = max(full, key=full.__getitem__)
-    yield BANDS.judged("B-F7.11 most", full[most], f"{note}; the best is {most[0]} (in the text record)")
+    yield CLAIMS.judged("B-F7.11 most", full[most], f"{note}; the best is {most[0]} (in the text record)")
     share = 100 * network.combined_mb_s(336, "record", "ncr810") / pci.burst_mb_s(np.array([1e9]), "fast")[0]
-    yield BANDS.judged("B-F7.11 packet", float(share), "six transactions, not four: 336 = 5 x 64 + 16")
+    yield CLAIMS.judged("B-F7.11 packet", float(share), "six transactions, not four: 336 = 5 x 64 + 16")
 
 
 def buffers() -> Iterator[Claim]:
     """B-6.5.3, B-5.2.4."""
     for name, mb in memory.rows().items():
-        yield BANDS.judged(f"B-6.5.3 {name}", mb, "two buffers for each disk of a stream")
+        yield CLAIMS.judged(f"B-6.5.3 {name}", mb, "two buffers for each disk of a stream")
     off = memory.contended()
     note = "two file systems and two streams all ask for all memory, one after the other"
-    yield BANDS.judged("B-5.2.4 share", max(abs(value) for value in off.values()), note)
+    yield CLAIMS.judged("B-5.2.4 share", max(abs(value) for value in off.values()), note)
     slow, quick = memory.shared(obeys=False), memory.shared(obeys=True)
     note = f"{number(max(quick.waited_ms.values()))} ms of those that return them when they are clean"
-    yield BANDS.judged("B-5.2.4 time", float(max(slow.waited_ms.values())), note)
+    yield CLAIMS.judged("B-5.2.4 time", float(max(slow.waited_ms.values())), note)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from papers.clockwise import source, track_cache
-from papers.clockwise.bands import BANDS
+from papers.clockwise.bands import CLAIMS
 from papers.clockwise.disk_times import Drive
 from papers.clockwise.experiments import COUNT, WIDE, WRITE_BEHIND, Bench, sectors_of
 from papers.clockwise.source import MB, REVOLUTION_MS, SECTOR_BYTES
@@ -28,8 +28,8 @@ def zones(drive: Drive) -> Iterator[Claim]:
     printed = [(z.sectors_per_track, z.cylinders) for z in source.ZONES]
     same = printed == list(drive.zones)
     note = f"the model's zones are the table's: {yes(same)}"
-    yield BANDS.judged("B-T4.1 capacity", max(capacity), note, shape=same)
-    yield BANDS.judged("B-T4.1 bandwidth", max(bandwidth), note, shape=same)
+    yield CLAIMS.judged("B-T4.1 capacity", max(capacity), note, shape=same)
+    yield CLAIMS.judged("B-T4.1 bandwidth", max(bandwidth), note, shape=same)
 
 
 def bandwidth_mb_s(drive: Drive, track: int) -> float:
@@ -48,13 +48,13 @@ def seeks(drive: Drive) -> Iterator[Claim]:
         "with its "
         f"coefficient in us {number(printed[0])} and {number(printed[1])}"
     )
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "B-F4.5 one", drive.seek_ms(1), "the formula would give 3.5 ms, against its own measurement"
     )
-    yield BANDS.judged("B-F4.5 knee", drive.seek_ms(KNEE), note, shape=linear)
-    yield BANDS.judged("B-F4.5 longest", drive.seek_ms(STROKE), "over the whole stroke")
+    yield CLAIMS.judged("B-F4.5 knee", drive.seek_ms(KNEE), note, shape=linear)
+    yield CLAIMS.judged("B-F4.5 longest", drive.seek_ms(STROKE), "over the whole stroke")
     missed = "the model's arm takes the same time for the same distance; what is modelled is the mean"
-    yield BANDS.judged("B-F4.5 spread", 0.0, "of a distance", missed=missed)
+    yield CLAIMS.judged("B-F4.5 spread", 0.0, "of a distance", missed=missed)
 
 
 def cached_writes(bench: Bench) -> Iterator[Claim]:
@@ -71,7 +71,7 @@ def cached_writes(bench: Bench) -> Iterator[Claim]:
     missed = (
         "" if stays else "in the model a block of more than the cache waits for the platter in zone 0 too"
     )
-    yield BANDS.judged("B-F4.6", rates[0], note, shape=falls and stays, missed=missed)
+    yield CLAIMS.judged("B-F4.6", rates[0], note, shape=falls and stays, missed=missed)
 
 
 def write_behind_mb_s(bench: Bench, zone: int, block_kb: int) -> float:
@@ -88,10 +88,10 @@ def reads(bench: Bench) -> Iterator[Claim]:
     """B-F4.7."""
     for sectors, printed in source.READS_MS.items():
         times = bench.raw(0, sectors)
-        yield BANDS.judged(f"B-F4.7 {sectors}", ends_off_pct(times, printed), _range(times))
+        yield CLAIMS.judged(f"B-F4.7 {sectors}", ends_off_pct(times, printed), _range(times))
     for zone in (0, 11):
         times = bench.raw(zone, sectors_of(1024))
-        yield BANDS.judged(f"B-F4.7 zone {zone}", float(times.mean()), f"without a seek; {_range(times)}")
+        yield CLAIMS.judged(f"B-F4.7 zone {zone}", float(times.mean()), f"without a seek; {_range(times)}")
     drive = bench.drive
     every = range(len(drive.zones))
     top = [bandwidth_mb_s(drive, drive.track(zone)) for zone in every]
@@ -104,21 +104,21 @@ def reads(bench: Bench) -> Iterator[Claim]:
         f"{yes(below)}"
     )
     share = 100 * max(a / b for a, b in zip(small, top, strict=True))
-    yield BANDS.judged("B-F4.7 shape", share, note, shape=ordered and below)
+    yield CLAIMS.judged("B-F4.7 shape", share, note, shape=ordered and below)
 
 
 def writes(bench: Bench) -> Iterator[Claim]:
     """B-F4.10."""
     for sectors, printed in source.WRITES_MS.items():
         times = bench.raw(0, sectors, write=True)
-        yield BANDS.judged(f"B-F4.10 {sectors}", ends_off_pct(times, printed), _range(times))
+        yield CLAIMS.judged(f"B-F4.10 {sectors}", ends_off_pct(times, printed), _range(times))
     track = bench.drive.track(0)
     more = float(
         np.median(bench.raw(0, 10 * track + 10, write=True)) - np.median(bench.raw(0, 10 * track, write=True))
     )
     is_zig_zag = more > 0.5 * REVOLUTION_MS
     missed = "the modelled disk streams: it misses no revolution for a few sectors on the next track"
-    yield BANDS.judged("B-F4.10 zig-zag", more, "medians, zone 0", shape=is_zig_zag, missed=missed)
+    yield CLAIMS.judged("B-F4.10 zig-zag", more, "medians, zone 0", shape=is_zig_zag, missed=missed)
 
 
 def unaligned_reads(bench: Bench) -> Iterator[Claim]:
@@ -137,7 +137,7 @@ def unaligned_reads(bench: Bench) -> Iterator[Claim]:
             if zone == 0
             else ""
         )
-        yield BANDS.judged(name, float(np.mean(list(more.values()))), note, shape=inside, missed=missed)
+        yield CLAIMS.judged(name, float(np.mean(list(more.values()))), note, shape=inside, missed=missed)
 
 
 def _longest(times: np.ndarray) -> float:
@@ -148,8 +148,8 @@ def cache_of_tracks(bench: Bench) -> Iterator[Claim]:
     """B-7.2.2, B-F7.5, B-F7.6."""
     first, second = (answer for answer in track_cache.answers(bench.drive.track(0), 1024, 2))
     asked = [one.request.sectors if one.request else 0 for one in (first, second)]
-    yield BANDS.judged("B-7.2.2 first", float(asked[0]), f"{asked[0] - 2048} of them are kept")
-    yield BANDS.judged(
+    yield CLAIMS.judged("B-7.2.2 first", float(asked[0]), f"{asked[0] - 2048} of them are kept")
+    yield CLAIMS.judged(
         "B-7.2.2 second", float(asked[1]), f"{second.cached} from the cache", shape=second.cached == 83
     )
     raw = {kb: float(bench.raw(0, sectors_of(kb)).mean()) for kb in (1, 16, *LARGE_KB)}
@@ -157,20 +157,20 @@ def cache_of_tracks(bench: Bench) -> Iterator[Claim]:
     with_cache = {kb: float(bench.cached(0, kb)[0].mean()) for kb in raw}
     more = np.mean([uncached[kb] - raw[kb] for kb in LARGE_KB])
     missed = "the model's drive begins anywhere on a track and waits for less; see Fig. 7.3"
-    yield BANDS.judged("B-F7.5 uncached", float(more), "zone 0; 256 KB to 1 MB", missed=missed)
+    yield CLAIMS.judged("B-F7.5 uncached", float(more), "zone 0; 256 KB to 1 MB", missed=missed)
     more = np.mean([with_cache[kb] - raw[kb] for kb in LARGE_KB])
     small = with_cache[1] < raw[1] and with_cache[16] < raw[16]
     note = f"1 KB {number(with_cache[1])} ms, raw {number(raw[1])}"
-    yield BANDS.judged("B-F7.5 cached", float(more), note, shape=small)
+    yield CLAIMS.judged("B-F7.5 cached", float(more), note, shape=small)
     _, _, hits = bench.cached(0, 1)
-    yield BANDS.judged("B-F7.5 hits", 100 * hits, "one miss a track of 89.5 KB")
+    yield CLAIMS.judged("B-F7.5 hits", 100 * hits, "one miss a track of 89.5 KB")
     times, sectors, _ = bench.cached(0, 512)
     five, six = times[sectors == 5 * 179], times[sectors == 6 * 179]
     share = 100 * len(five) / (len(five) + len(six))
-    yield BANDS.judged("B-F7.6 split", share, "by arithmetic 0.28: 1,024 sectors are 5.72 tracks")
+    yield CLAIMS.judged("B-F7.6 split", share, "by arithmetic 0.28: 1,024 sectors are 5.72 tracks")
     below = float(np.median(five)) < float(np.median(bench.raw(0, 1024)))
     note = f"medians; five tracks are faster than raw: {yes(below)}"
-    yield BANDS.judged("B-F7.6 apart", float(np.median(six) - np.median(five)), note, shape=below)
+    yield CLAIMS.judged("B-F7.6 apart", float(np.median(six) - np.median(five)), note, shape=below)
 
 
 def written_tracks(bench: Bench) -> Iterator[Claim]:
@@ -180,20 +180,20 @@ def written_tracks(bench: Bench) -> Iterator[Claim]:
         float(np.median(bench.raw(0, n, write=True))) for n in (10 * track, 10 * track + 1, 11 * track)
     )
     why = "the model's disk also switches heads, which takes about 1 ms a track"
-    yield BANDS.judged("B-F7.7 ten", ten, "zone 0, without a seek", missed=why)
-    yield BANDS.judged("B-F7.7 eleven", eleven, "zone 0, without a seek", missed=why)
+    yield CLAIMS.judged("B-F7.7 ten", ten, "zone 0, without a seek", missed=why)
+    yield CLAIMS.judged("B-F7.7 eleven", eleven, "zone 0, without a seek", missed=why)
     missed = (
         "the modelled disk streams, as the thesis expects of one; why the drive does not is unknown to it too"
     )
-    yield BANDS.judged("B-F7.7 sector", more - ten, "10 tracks and a sector against 10", missed=missed)
+    yield CLAIMS.judged("B-F7.7 sector", more - ten, "10 tracks and a sector against 10", missed=missed)
     raw = bench.raw(0, 2048, write=True)
     wide = bench.raw(0, 2048, write=True, **WIDE)
-    yield BANDS.judged("B-F7.8 raw", float(np.median(raw)), _range(raw), missed=why)
+    yield CLAIMS.judged("B-F7.8 raw", float(np.median(raw)), _range(raw), missed=why)
     slow = "the modelled disk writes while data come, so that its platter is the limit with either bus"
-    yield BANDS.judged("B-F7.8 wide", float(np.median(wide) / np.median(raw)), _range(wide), missed=slow)
+    yield CLAIMS.judged("B-F7.8 wide", float(np.median(wide) / np.median(raw)), _range(wide), missed=slow)
     inner = [bench.partition(11, 1024, write=True), bench.raw(11, 2048, write=True)]
     later = float(np.quantile(inner[0], 0.9) - np.quantile(inner[1], 0.9))
-    yield BANDS.judged("B-F7.8 unaligned", later, "blocks of a partition against aligned ones", missed=missed)
+    yield CLAIMS.judged("B-F7.8 unaligned", later, "blocks of a partition against aligned ones", missed=missed)
 
 
 def _range(times: np.ndarray) -> str:

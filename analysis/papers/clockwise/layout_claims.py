@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from papers.clockwise.bands import BANDS
+from papers.clockwise.bands import CLAIMS
 from papers.clockwise.disk_claims import yes
 from papers.clockwise.results import SCHEDULERS, between, disk, means, of, ratio, shown_disks
 from weir.claims import Claim, text
@@ -27,7 +27,7 @@ APART = 0.05
 
 
 def _judge(name: str, found: Interval | None, note: str, **more: object) -> Claim:
-    return BANDS.judged(name, found, note, **more)
+    return CLAIMS.judged(name, found, note, **more)
 
 
 def _settled(found: Interval | None, *, above: float | None = None, below: float | None = None) -> bool:
@@ -50,7 +50,7 @@ def misses(tables: dict[str, pl.DataFrame]) -> Iterator[Claim]:
     asked = count["deltaL"][1]
     words = ", ".join(f"{name} {missed:,} of {total:,}" for name, (missed, total) in count.items())
     note = f"{asked:,} deadlines in {', '.join(tables)}; all: {words}"
-    yield BANDS.judged("B-F6.5 misses", float(count["deltaL"][0]), note, shape=asked > 0)
+    yield CLAIMS.judged("B-F6.5 misses", float(count["deltaL"][0]), note, shape=asked > 0)
 
 
 def rotation(rows: pl.DataFrame, repeated: pl.DataFrame) -> Iterator[Claim]:
@@ -116,7 +116,7 @@ def bursts(rows: pl.DataFrame) -> Iterator[Claim]:
         f"LST has {number(100 * more[-1])} % more at {tasks[-1]} tasks; LST and deltaL rise: "
         f"{yes(rises['LST'])}, {yes(rises['deltaL'])}; EDF falls: {yes(falls)}"
     )
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "B-F6.6 switches", None if apart is None else float(apart), note, shape=all(rises.values()) and falls
     )
     even = lengths["LST"]["burst_mean"].to_numpy() / lengths["deltaL"]["burst_mean"].to_numpy()
@@ -126,11 +126,11 @@ def bursts(rows: pl.DataFrame) -> Iterator[Claim]:
         f"{number(even.min())} to {number(even.max())} over loads; LST and deltaL shrink: {yes(shrink)}; "
         f"EDF grows: {yes(grows)}"
     )
-    yield BANDS.judged("B-F6.6 mean", float(even.mean()), note, shape=grows and shrink)
+    yield CLAIMS.judged("B-F6.6 mean", float(even.mean()), note, shape=grows and shrink)
     late = spread["LST"]["tasks"].to_numpy() >= 35
     wider = spread["deltaL"]["burst_sd"].to_numpy()[late] / spread["LST"]["burst_sd"].to_numpy()[late]
     note = f"{number(wider.min())} to {number(wider.max())} from 35 tasks on"
-    yield BANDS.judged("B-F6.6 deviation", float(wider.mean()) if len(wider) else None, note)
+    yield CLAIMS.judged("B-F6.6 deviation", float(wider.mean()) if len(wider) else None, note)
 
 
 def _trend(values: pl.Series) -> float:
@@ -147,7 +147,7 @@ def random(rows: pl.DataFrame, sequential: pl.DataFrame) -> Iterator[Claim]:
     lst, delta = of(rows, "LST"), of(rows, "deltaL")
     end = float(rows["mb_s"].max()) / float(sequential["mb_s"].max())
     note = f"{number(rows['mb_s'].max())} MB/s against {number(sequential['mb_s'].max())}"
-    yield BANDS.judged("B-F6.7 end", end, note)
+    yield CLAIMS.judged("B-F6.7 end", end, note)
     for name, loads in (("medium", RANDOM_MEDIUM), ("high", RANDOM_HIGH)):
         found = ratio(between(lst, *loads), between(delta, *loads), disks)
         yield _judge(f"B-F6.7 {name}", found, f"{loads[0]:g} to {loads[1]:g} MB/s, all disks")
@@ -166,7 +166,7 @@ def over_predicted(rows: pl.DataFrame) -> Iterator[Claim]:
             "not run: EDF serves best effort only when no stream waits, so there is no time before one to "
             "fill"
         )
-        yield BANDS.judged("B-F6.9 edf", None, words, shape=True)
+        yield CLAIMS.judged("B-F6.9 edf", None, words, shape=True)
     for name in with_it:
         loads = sorted({x for x in rows["mb_s"] if x > 0})
         top = loads[len(loads) // 2 :]
@@ -182,7 +182,7 @@ def over_predicted(rows: pl.DataFrame) -> Iterator[Claim]:
 def optimized(rows: pl.DataFrame, large: pl.DataFrame, sequential: pl.DataFrame) -> Iterator[Claim]:
     """B-F6.10, B-F6.11."""
     disks = shown_disks(rows)
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "B-F6.10 end", float(rows["mb_s"].max()), "the last load of which all contracts are admitted"
     )
     apart = {}
@@ -195,9 +195,9 @@ def optimized(rows: pl.DataFrame, large: pl.DataFrame, sequential: pl.DataFrame)
         note = f"LST by deltaL {text(apart['here'])}, with the rotating layout {text(apart['rotation'])}"
     else:
         share, note = None, "a load is missing"
-    yield BANDS.judged("B-F6.10 closer", share, note)
+    yield CLAIMS.judged("B-F6.10 closer", share, note)
     end = float(large["mb_s"].max()) / float(rows["mb_s"].max())
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "B-F6.11 end", end, f"{number(large['mb_s'].max())} MB/s against {number(rows['mb_s'].max())}"
     )
     common = max({round(x, 6) for x in rows["mb_s"]} & {round(x, 6) for x in large["mb_s"]})

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from papers.clockwise import source
-from papers.clockwise.bands import BANDS
+from papers.clockwise.bands import CLAIMS
 from papers.traces import paper
 from papers.traces.disks import DAY_S, Cello
 from weir.binary_cache import BinaryCache
@@ -74,7 +74,7 @@ class Slice:
                 f"by disk {', '.join(number(v) for v in off)} %, means of {len(SEEDS)} days; disks 1, 3 and "
                 f"4 have {others}; {held}"
             )
-            yield BANDS.judged(f"B-T7.1 {name}", float(off.max()), note)
+            yield CLAIMS.judged(f"B-T7.1 {name}", float(off.max()), note)
 
 
 def day_table(cello: Cello) -> pl.DataFrame:
@@ -103,7 +103,7 @@ def day_claims(cello: Cello) -> Iterator[Claim]:
         f"each disk's as printed on {totals.shape[1]} days: {'yes' if same else 'no'}; the specification is "
         "held to it"
     )
-    yield BANDS.judged("B-T6.5 requests", over_seeds(totals.sum(axis=0)), note, shape=same)
+    yield CLAIMS.judged("B-T6.5 requests", over_seeds(totals.sum(axis=0)), note, shape=same)
     off = 100 * np.abs(cello.minutes.max(axis=2).mean(axis=1) / np.array(source.DAY_PEAKS) - 1)
     note = f"by disk {', '.join(number(v) for v in off)} %, means; the specification is held to it"
-    yield BANDS.judged("B-T6.5 peaks", float(off.max()), note)
+    yield CLAIMS.judged("B-T6.5 peaks", float(off.max()), note)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from papers.clockwise.admission import Admit
-from papers.clockwise.bands import BANDS
+from papers.clockwise.bands import CLAIMS
 from papers.clockwise.disk_claims import yes
 from papers.clockwise.results import DISKS, disk, shown_disks
 from papers.clockwise.streams import LAYOUTS, Task, in_turn
@@ -123,7 +123,7 @@ def delta_l(admit: Admit) -> Iterator[Claim]:
         tasks = [*pairs, *([Task("server", cost_ms, 3000.0)] if cost_ms else [])]
         found, exact = admit(tasks, "thesis"), admit(tasks, "exact")
         note = f"utilisation {found.utilisation:.3f}; over all intervals {number(exact.delta_l_ms)} ms"
-        yield BANDS.judged(f"B-F6.13 {name}", found.delta_l_ms, note)
+        yield CLAIMS.judged(f"B-F6.13 {name}", found.delta_l_ms, note)
 
 
 def contracts(found: Contracts, sporadic: Contracts) -> Iterator[Claim]:
@@ -142,21 +142,21 @@ def contracts(found: Contracts, sporadic: Contracts) -> Iterator[Claim]:
     start = plain[0].from_min + plain[0].period().start
     note = f"from minute {start:.0f} on for {PERIOD_MIN}; the day's busiest minute {number(peak)} I/Os/s"
     missed = "the stand-in has the day's total and its busiest minute, not the hour that the thesis chose"
-    yield BANDS.judged("B-F6.12", over_seeds(rates), note, missed=missed)
+    yield CLAIMS.judged("B-F6.12", over_seeds(rates), note, missed=missed)
     busy = {key: found.at_s(key, busy=True) for key in SETTINGS}
     calm = {key: found.at_s(key, busy=False) for key in SETTINGS}
     other = {key: sporadic.at_s(key, busy=True) for key in SETTINGS} if sporadic.minutes["qos-10"] else {}
     better = all(a > b for a, b in zip(busy["qos-0"], busy["qos-10"], strict=True))
     other_way = f"; with a sporadic server {_settings(other)}" if other else ""
     note = f"{_settings(busy)}{other_way}; less than without in every run: {yes(better)}"
-    yield BANDS.judged("B-F6.13 mean", over_seeds(busy["qos-10"]), note, shape=better)
+    yield CLAIMS.judged("B-F6.13 mean", over_seeds(busy["qos-10"]), note, shape=better)
     more = [a / b for a, b in zip(busy["qos-20"], busy["qos-10"], strict=True)]
-    yield BANDS.judged("B-F6.13 more", over_seeds(more), note)
+    yield CLAIMS.judged("B-F6.13 more", over_seeds(more), note)
     ratio = [a / b for a, b in zip(calm["qos-10"], calm["qos-0"], strict=True)]
     ordered = float(np.mean(calm["qos-20"])) >= float(np.mean(calm["qos-10"]))
     note = f"{_settings(calm)}; 20 % is not better than 10 %: {yes(ordered)}"
     missed = "requests of a contract go first in slack here, so that it does no harm when there is slack"
-    yield BANDS.judged("B-F6.13 anomaly", over_seeds(ratio), note, shape=ordered, missed=missed)
+    yield CLAIMS.judged("B-F6.13 anomaly", over_seeds(ratio), note, shape=ordered, missed=missed)
 
 
 def _settings(found: dict[str, list[float]]) -> str:
@@ -204,7 +204,7 @@ def crosstalk(rows: pl.DataFrame, kept: pl.DataFrame) -> Iterator[Claim]:
         f"{yes(steady)}; {number(other)} ms where early requests leave their slots to the next"
     )
     missed = "a request waits for a block of 1 MB that was begun, some 60 ms on a disk that is full"
-    yield BANDS.judged("B-F6.14 plateau", over_seeds(end.mean(axis=1)), note, shape=steady, missed=missed)
+    yield CLAIMS.judged("B-F6.14 plateau", over_seeds(end.mean(axis=1)), note, shape=steady, missed=missed)
     loose = {factor: _latencies(rows, "bef", factor) for factor in factors}
     # With some factors requests are never answered.
     last = max(factor for factor, values in loose.items() if np.isfinite(values).all())
@@ -212,7 +212,7 @@ def crosstalk(rows: pl.DataFrame, kept: pl.DataFrame) -> Iterator[Claim]:
     note = f"at a factor of {last}, the last at which all are answered; unscheduled by factor {words} ms"
     each = [np.exp(np.log(values).mean(axis=1)) for values in (loose[last], _latencies(rows, "rt", last))]
     rises = bool(loose[last].mean() > loose[factors[0]].mean())
-    yield BANDS.judged("B-F6.14 unscheduled", ratio_interval(*each), note, shape=rises)
+    yield CLAIMS.judged("B-F6.14 unscheduled", ratio_interval(*each), note, shape=rises)
 
 
 def _latencies(rows: pl.DataFrame, kind: str, factor: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from papers.clockwise import source
-from papers.clockwise.bands import BANDS
+from papers.clockwise.bands import CLAIMS
 from weir.binary_cache import BinaryCache
 from weir.claims import Claim
 from weir.labels import number
@@ -50,6 +50,6 @@ def claims(found: dict[int, list[float]]) -> Iterator[Claim]:
             else 'the percentile behind each cell is not in the thesis: "95 or higher"'
         )
         name = "1 MB" if kb == 1024 else f"{kb} KB"
-        yield BANDS.judged(
+        yield CLAIMS.judged(
             f"B-T6.4 {name}", max(abs(part) for part in off), note, shape=rises or None, missed=missed
         )

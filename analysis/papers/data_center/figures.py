@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from papers.data_center import printed
 from papers.data_center.hybrid_claims import gains
-from papers.data_center.judge import BANDS
+from papers.data_center.judge import CLAIMS
 from papers.data_center.names import (
     BACKGROUND,
     DOCUMENTS,
@@ -233,7 +233,7 @@ def by_alpha(table: pl.DataFrame) -> Figure:
 def _gain_lines(axis, claim: str) -> None:
     plots.reference(axis, 0, line="-")
     if claim:
-        plots.reference(axis, BANDS.read()[claim]["paper"], line="--")
+        plots.reference(axis, CLAIMS.read()[claim]["paper"], line="--")
 
 
 def limits(table: pl.DataFrame) -> Figure:

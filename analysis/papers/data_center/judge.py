@@ -4,15 +4,14 @@ These are the rules of `weir.traces.claims` and one more: what is met is met by 
 """
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from weir.claims import Claims
 
 from papers.data_center.names import PREFIX
 from weir.claims import BAND, UNBOUNDED, Claim, status
 from weir.labels import number, with_interval
-from weir.paper_notebook import Bands
 from weir.statistics import Interval
 
-BANDS = Bands(Path(__file__).with_name("reported"))
+CLAIMS = Claims.beside(__file__)
 #: The status of a claim whose study has no results.
 NOT_MEASURED = "not measured"
 
@@ -40,7 +39,7 @@ def judged(
     """
     if ours is None:
         return
-    band = BANDS.read()[name]
+    band = CLAIMS.read()[name]
     paper = band.get("paper") if paper is None else paper
     limits = band.get("limits")
     if limits is None and paper is not None:
@@ -80,7 +79,7 @@ def unmeasured(made: Iterable[Claim], studies: Iterable[str]) -> list[Claim]:
     """
     done, known = {claim.id for claim in made}, set(studies)
     rows = []
-    for name, band in BANDS.read().items():
+    for name, band in CLAIMS.read().items():
         if name in done:
             continue
         study = f"{PREFIX}-{band['study']}"

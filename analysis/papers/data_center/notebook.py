@@ -6,7 +6,7 @@ import polars as pl
 from IPython.display import HTML
 
 from papers.data_center import names
-from papers.data_center.judge import BANDS, unmeasured
+from papers.data_center.judge import CLAIMS, unmeasured
 from weir import notebooks
 from weir.load import Study
 from weir.paper_notebook import PaperNotebook
@@ -62,4 +62,4 @@ class DataCenterNotebook(PaperNotebook):
 
 def _order() -> Iterable[str]:
     """The claims' ids in the order of the paper."""
-    return sorted(BANDS.read(), key=lambda name: ROWS.index(name.split()[0]))
+    return sorted(CLAIMS.read(), key=lambda name: ROWS.index(name.split()[0]))

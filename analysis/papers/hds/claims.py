@@ -12,12 +12,11 @@ import polars as pl
 
 from papers.hds import fluid
 from papers.hds.results import RATE, SECOND, STREAM, asked_mb_s, between, control, of_stream, rates, totals
-from weir.claims import Claim, over_seeds, text
+from weir.claims import Claim, Claims, over_seeds, text
 from weir.labels import number
-from weir.paper_notebook import Bands
 from weir.statistics import mean_interval
 
-BANDS = Bands(Path(__file__).with_name("bands.toml"))
+CLAIMS = Claims.beside(__file__)
 #: A stream that gets this share of what it asks for gets what it asks for.
 SATISFIED = 0.97
 #: Fig. 7: how many points a share may be off.
@@ -63,7 +62,7 @@ def reservation(table: pl.DataFrame) -> Iterator[Claim]:
     got = rates(table)
     for leaf in ("a", "b", "c"):
         note = f"measured share of a greedy leaf; by the arithmetic {number(100 * reserved[leaf])} %"
-        yield BANDS.judged(f"H-R {leaf}", over_seeds(of_stream(got, leaf, "share_pct")), note)
+        yield CLAIMS.judged(f"H-R {leaf}", over_seeds(of_stream(got, leaf, "share_pct")), note)
 
 
 def overload(table: pl.DataFrame) -> Iterator[Claim]:
@@ -80,7 +79,7 @@ def overload(table: pl.DataFrame) -> Iterator[Claim]:
     full = got.filter(pl.col("asked") == got["asked"].max())
     alone, equal, shared = "Linux alone", "HDS, equal weights", "HDS, 70 % and 30 %"
     spread = variability(table, saturated(got, alone))
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "H-F3 a",
         mean_interval(100 * np.array(spread[alone]), bounds=(0.0, np.inf)),
         f"at saturation; with equal weights {number(100 * np.mean(spread[equal]))} %; both get the "
@@ -88,7 +87,7 @@ def overload(table: pl.DataFrame) -> Iterator[Claim]:
         shape=satisfied[alone] and bool(np.mean(spread[alone]) > np.mean(spread[equal])),
     )
     of_equal = full.filter(pl.col("control") == equal)
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "H-F3 b",
         over_seeds(of_stream(of_equal, "stream1", "share_pct")),
         f"at the highest rate; total {number(of_equal[RATE].sum() / of_equal['repetition'].n_unique())} MB/s",
@@ -98,7 +97,7 @@ def overload(table: pl.DataFrame) -> Iterator[Claim]:
     beyond = got.filter((pl.col("control") == shared) & (pl.col("asked") >= 0.75 * got["asked"].max()))
     first = beyond.filter(pl.col(STREAM) == "stream1").group_by("asked").agg(pl.col(RATE).mean())[RATE]
     steady = float(first.max() - first.min()) <= 0.05 * float(first.mean())
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "H-F3 c share",
         over_seeds(of_stream(of_shared, "stream1", "share_pct")),
         f"at the highest rate; constant within 5 % over the highest rates: {_yes(steady)}",
@@ -106,7 +105,7 @@ def overload(table: pl.DataFrame) -> Iterator[Claim]:
     )
     for at in (1, 2):
         ours = over_seeds(of_stream(of_shared, f"stream{at}", RATE))
-        yield BANDS.judged(f"H-F3 c stream {at}", ours, "at the highest rate")
+        yield CLAIMS.judged(f"H-F3 c stream {at}", ours, "at the highest rate")
 
 
 def saturated(got: pl.DataFrame, name: str) -> list[float]:
@@ -156,7 +155,7 @@ def isolation(table: pl.DataFrame) -> Iterator[Claim]:
         alone = float(np.mean(of_stream(without, f"stream{at}", "share_pct")))
         rate = float(np.mean(of_stream(rows, f"stream{at}", RATE)))
         note = f"{number(rate)} MB/s; without token buckets {number(alone)} %"
-        yield BANDS.judged(f"H-F4 {at}", over_seeds(of_stream(rows, f"stream{at}", "share_pct")), note)
+        yield CLAIMS.judged(f"H-F4 {at}", over_seeds(of_stream(rows, f"stream{at}", "share_pct")), note)
 
 
 def borrowing(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
@@ -167,7 +166,7 @@ def borrowing(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     begins = [at * times.phase_s for at in range(3)]
     phases = [rates(between(table, at + times.settled_s, at + times.phase_s)) for at in begins]
     alone = [100 * rate / root for rate in of_stream(phases[0], "stream1", RATE)]
-    yield BANDS.judged("H-F5 alone", over_seeds(alone), f"the root has {number(root)} MB/s")
+    yield CLAIMS.judged("H-F5 alone", over_seeds(alone), f"the root has {number(root)} MB/s")
     pair = [np.array(of_stream(phases[1], name, RATE)) / root for name in ("stream1", "stream2")]
     least = [
         bool((got >= SATISFIED * reserved[name]).all()) for got, name in zip(pair, reserved, strict=False)
@@ -176,11 +175,11 @@ def borrowing(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
         f"stream 1 {number(100 * pair[0].mean())} %, stream 2 {number(100 * pair[1].mean())} %; each at "
         f"least what it reserves: {_yes(all(least))}"
     )
-    yield BANDS.judged("H-F5 surplus", over_seeds(100 * (pair[0] + pair[1])), note, shape=all(least))
+    yield CLAIMS.judged("H-F5 surplus", over_seeds(100 * (pair[0] + pair[1])), note, shape=all(least))
     for at in (1, 2, 3):
         got = of_stream(phases[2], f"stream{at}", "share_pct")
         note = f"from {begins[2] + times.settled_s} to {begins[2] + times.phase_s} s"
-        yield BANDS.judged(f"H-F5 {at}", over_seeds(got), note)
+        yield CLAIMS.judged(f"H-F5 {at}", over_seeds(got), note)
 
 
 def throughput(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
@@ -194,7 +193,7 @@ def throughput(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     by_step = np.stack(steps)
     drop = 100 * (1 - by_step.min(axis=0) / by_step.max(axis=0))
     means = ", ".join(f"{at + 1}: {number(step.mean())}" for at, step in enumerate(steps))
-    yield BANDS.judged("H-F6", over_seeds(drop), f"MB/s by streams {means}")
+    yield CLAIMS.judged("H-F6", over_seeds(drop), f"MB/s by streams {means}")
 
 
 def off_points(table: pl.DataFrame, times: Times = PAPER) -> np.ndarray:
@@ -216,7 +215,7 @@ def off_points(table: pl.DataFrame, times: Times = PAPER) -> np.ndarray:
 def root(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     """H-F7."""
     off = off_points(table, times)
-    yield BANDS.judged("H-F7 holds", over_seeds(off[:, 0]), f"at {times.step_s} s")
+    yield CLAIMS.judged("H-F7 holds", over_seeds(off[:, 0]), f"at {times.step_s} s")
     mb_s = times.step_kb_s * 1024 / 1e6
     fails = [int(np.flatnonzero(row > OFF_POINTS)[0]) if (row > OFF_POINTS).any() else None for row in off]
     kept = [len(row) for row, at in zip(off, fails, strict=True) if at is None]
@@ -225,12 +224,12 @@ def root(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     )
     note = f"more than {OFF_POINTS:g} points off for the first time; points off by MB/s more {means}"
     if kept:
-        yield BANDS.judged("H-F7 fails", None, f"shares are kept up to the end; {note}", shape=False)
+        yield CLAIMS.judged("H-F7 fails", None, f"shares are kept up to the end; {note}", shape=False)
     else:
         # It gets worse from there to the end: no lucky step between.
         grows = bool(off[:, -1].mean() > off[:, 0].mean() + OFF_POINTS)
         ours = over_seeds([at * mb_s for at in fails if at is not None])
-        yield BANDS.judged("H-F7 fails", ours, note, shape=grows)
+        yield CLAIMS.judged("H-F7 fails", ours, note, shape=grows)
 
 
 def adaptive(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
@@ -247,14 +246,14 @@ def adaptive(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
         f"total {number(totals(before)[RATE].mean())} MB/s before, {number(totals(after)[RATE].mean())} in "
         f"the last {times.last_s} s"
     )
-    yield BANDS.judged("H-F8 total", over_seeds(gain), note)
+    yield CLAIMS.judged("H-F8 total", over_seeds(gain), note)
     off = _off_windows(between(table, times.adapts_s, end), times.ratio_s)
     note = (
         f"in the last {times.last_s} s; before {number(ratio['before'].mean())}; off by more than "
         f"{RATIO_OFF:.0%} in {number(100 * off)} % of the windows of {times.ratio_s} s since then. By the "
         f"text stream 2 keeps its rate meanwhile, which cannot be if the ratio is kept and the total rises"
     )
-    yield BANDS.judged("H-F8 ratio", over_seeds(ratio["after"]), note)
+    yield CLAIMS.judged("H-F8 ratio", over_seeds(ratio["after"]), note)
 
 
 def _off_windows(table: pl.DataFrame, window_s: int) -> float:

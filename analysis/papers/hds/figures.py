@@ -14,7 +14,7 @@ from weir.plots import Curve
 from weir.statistics import mean_interval, means_by
 
 RECEIVED, ASKED, TIME = "Received (MB/s)", "Asked by each (MB/s)", "Time (s)"
-BANDS = "Lines: means over repetitions in windows of two seconds; shades: the least and the most."
+CLAIMS = "Lines: means over repetitions in windows of two seconds; shades: the least and the most."
 
 
 def name_of(stream: str) -> str:
@@ -85,7 +85,7 @@ def isolation(table: pl.DataFrame) -> Figure:
     lines = series(table.filter(is_hds), with_buckets) | series(table.filter(~is_hds), alone)
     (scheduler,) = table.filter(is_hds)["scheduler"].unique()
     level = {with_buckets: _reserved(scheduler)}
-    note = BANDS + " Dotted: what is reserved."
+    note = CLAIMS + " Dotted: what is reserved."
     return plots.curves(lines, TIME, RECEIVED, share="y", level=level, note=note)
 
 
@@ -101,7 +101,7 @@ def over_time(
     dotted = ["what is reserved"] * reserved + ["when something begins"] * bool(events)
     return plots.curves(
         series(table, total=total), TIME, RECEIVED, at=list(events), level=_reserved(scheduler) * reserved,
-        note=f"{BANDS} Dotted: {', and '.join(dotted)}." if dotted else BANDS,
+        note=f"{CLAIMS} Dotted: {', and '.join(dotted)}." if dotted else CLAIMS,
     )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def root(table: pl.DataFrame, off_points: np.ndarray, step_s: int, step_mb_s: fl
     return plots.curves(
         lines, (TIME, "Root's rate, more than at first (MB/s)"), (RECEIVED, "Share off (points)"),
         at={right: [2.36]},
-        note=BANDS + " Right: means with 95 % t intervals; dotted: where the paper's failed.",
+        note=CLAIMS + " Right: means with 95 % t intervals; dotted: where the paper's failed.",
     )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def bandwidth(table: pl.DataFrame, promised_mb_s: float) -> Figure:
         lines[every, name] = replace(series(rows, total=True)["", "total"], more={})
     return plots.curves(
         lines, TIME, RECEIVED, level={first: [promised_mb_s]},
-        note=BANDS + " Dotted: 6000 KB/s. Another stream comes every 25 s.",
+        note=CLAIMS + " Dotted: 6000 KB/s. Another stream comes every 25 s.",
     )  # fmt: skip
 
 

@@ -92,7 +92,7 @@ def compared(made: Iterable[Claim], found: dict[str, Study]) -> pl.DataFrame:
 
 
 def _row(claim: Claim, long: Claim | None) -> dict[str, str]:
-    paper = claims.BANDS.read()[claim.id].get("limits") if claim.paper is None else None
+    paper = claims.CLAIMS.read()[claim.id].get("limits") if claim.paper is None else None
     printed = f"{number(paper[0])} or more" if paper else number(claim.paper)
     row = {"claim": claim.id, "unit": claim.unit, "paper": printed}
     return row | {

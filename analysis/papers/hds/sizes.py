@@ -34,14 +34,14 @@ def greedy(table: pl.DataFrame) -> Iterator[Claim]:
     )
     got = rates(table, "control")
     spread = claims.variability(table, [0.0])["Linux alone"]
-    yield claims.BANDS.judged("H-F3 a", over_seeds(100 * value for value in spread), "")
+    yield claims.CLAIMS.judged("H-F3 a", over_seeds(100 * value for value in spread), "")
     equal = got.filter(pl.col("control") == "HDS, equal weights")
-    yield claims.BANDS.judged("H-F3 b", over_seeds(of_stream(equal, "stream1", "share_pct")), "")
+    yield claims.CLAIMS.judged("H-F3 b", over_seeds(of_stream(equal, "stream1", "share_pct")), "")
     shared = got.filter(pl.col("control") == "HDS, 70 % and 30 %")
-    yield claims.BANDS.judged("H-F3 c share", over_seeds(of_stream(shared, "stream1", "share_pct")), "")
+    yield claims.CLAIMS.judged("H-F3 c share", over_seeds(of_stream(shared, "stream1", "share_pct")), "")
     for stream in (1, 2):
         ours = over_seeds(of_stream(shared, f"stream{stream}", RATE))
-        yield claims.BANDS.judged(f"H-F3 c stream {stream}", ours, "")
+        yield claims.CLAIMS.judged(f"H-F3 c stream {stream}", ours, "")
 
 
 #: By study, what is judged of it.
@@ -77,7 +77,7 @@ def _paper(claim: Claim) -> str:
 def _ours(claim: Claim) -> str:
     if claim.ours is None:
         return "none" + MISSED
-    limits = claims.BANDS.read()[claim.id].get("limits")
+    limits = claims.CLAIMS.read()[claim.id].get("limits")
     if limits is not None:
         met = limits[0] <= claim.ours <= limits[1]
     else:

@@ -9,12 +9,11 @@ import polars as pl
 
 from papers.shenoy.load import OVERLOADS, Distribution, Improvement
 from papers.shenoy.results import EQUAL_PCT, FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface, capacities
-from weir.claims import Claim, over_seeds
+from weir.claims import Claim, Claims, over_seeds
 from weir.labels import number
-from weir.paper_notebook import Bands
 from weir.statistics import Interval, mean_interval, ratio_interval
 
-BANDS = Bands(Path(__file__).with_name("bands.toml"))
+CLAIMS = Claims.beside(__file__)
 #: Within this share two responses are comparable.
 EQUAL = 0.05
 #: "Low" and "light" are below this share of a server's limit, "heavy" above.
@@ -34,8 +33,8 @@ def limits(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
         "V": capacities(video, "partitioned", VIDEO, "violated_pct", FULL_PCT),
     }
     fitted = "the text files' size was chosen so that it is"
-    yield BANDS.judged("S-TV T", _reached(found["T"]), f"between the runs' points; {fitted}")
-    yield BANDS.judged("S-TV V", _reached(found["V"]), "between the runs' points; nothing was fitted to it")
+    yield CLAIMS.judged("S-TV T", _reached(found["T"]), f"between the runs' points; {fitted}")
+    yield CLAIMS.judged("S-TV V", _reached(found["V"]), "between the runs' points; nothing was fitted to it")
     for kind, table, clients, metric, limit, name in (
         ("text", text, TEXT, "response_ms", FULL_MS, "T"),
         ("video", video, VIDEO, "violated_pct", FULL_PCT, "V"),
@@ -43,7 +42,7 @@ def limits(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
         together = capacities(table, "integrated", clients, metric, limit)
         share = [100 * one / (2 * other) for one, other in zip(together, found[name], strict=True)]
         note = f"{number(np.mean(together))} clients, where 2{name} is {number(2 * np.mean(found[name]))}"
-        yield BANDS.judged(f"S-F13 {kind} alone", _reached(share), note)
+        yield CLAIMS.judged(f"S-F13 {kind} alone", _reached(share), note)
 
 
 def _reached(values: list[float]) -> Interval | None:
@@ -65,7 +64,7 @@ def together(text: Surface, video: Surface, full: tuple[float, float]) -> Iterat
     first = "neither" if slow == late == len(shares) else "text" if slow <= late else "video"
     mean = np.mean(kept)
     note = f"{mean * full[0]:.0f} text and {mean * full[1]:.0f} video clients; {first} is the first to suffer"
-    yield BANDS.judged("S-F13 together", over_seeds(100 * (1 - np.array(kept))), note)
+    yield CLAIMS.judged("S-F13 together", over_seeds(100 * (1 - np.array(kept))), note)
 
 
 def _first(over: np.ndarray) -> int:
@@ -89,7 +88,7 @@ def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Clai
             f"{_range(apart.video[v])} video clients"
         )
     only = bool(elsewhere.mean() < EQUAL)
-    yield BANDS.judged("S-F7 text", over_seeds(share), note, shape=only)
+    yield CLAIMS.judged("S-F7 text", over_seeds(share), note, shape=only)
     apart, shared = (video[server].without_video_zero() for server in SERVERS)
     more = shared.values - apart.values
     worse = more.mean(axis=0) > EQUAL_PCT
@@ -100,7 +99,7 @@ def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Clai
         note += (
             f", from {number(apart.text[t].min())} text and {number(apart.video[v].min())} video clients on"
         )
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "S-F7 video",
         over_seeds(100 * (1 - (more > EQUAL_PCT).mean(axis=(1, 2)))),
         note,
@@ -125,7 +124,7 @@ def against_video(text: dict[str, Surface]) -> Iterator[Claim]:
         for at in quarters
     ]
     note = f"integrated from no video to V: {', '.join(last)}"
-    yield BANDS.judged("S-F9", over_seeds(least), note, shape=bool(flat and rising))
+    yield CLAIMS.judged("S-F9", over_seeds(least), note, shape=bool(flat and rising))
 
 
 def against_text(text: dict[str, Surface]) -> Iterator[Claim]:
@@ -144,7 +143,7 @@ def against_text(text: dict[str, Surface]) -> Iterator[Claim]:
         f"apart, {number(more_together[0])} (no video) to {number(more_together[-1])} ms (V) together; at "
         f"heavy text together is better up to {number(until)} video clients"
     )
-    yield BANDS.judged("S-F10", over_seeds(least), note, shape=bool(rising and faster))
+    yield CLAIMS.judged("S-F10", over_seeds(least), note, shape=bool(rising and faster))
 
 
 def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Iterator[Claim]:
@@ -160,7 +159,7 @@ def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Iterator
             f"{server}: service {number(s.mean[0, half])} to {number(s.mean[-1, half])} ms, "
             f"queueing {number(q.mean[0, half])} to {number(q.mean[-1, half])} ms"
         )
-    yield BANDS.judged("S-F11", over_seeds(np.minimum(*shares)), "; ".join(notes), shape=bool(level))
+    yield CLAIMS.judged("S-F11", over_seeds(np.minimum(*shares)), "; ".join(notes), shape=bool(level))
 
 
 def deadlines(video: dict[str, Surface]) -> Iterator[Claim]:
@@ -177,7 +176,7 @@ def deadlines(video: dict[str, Surface]) -> Iterator[Claim]:
         f"{number(apart.mean[light, -1].max())} % apart, {number(shared.mean[light, -1].max())} % together; "
         f"at T and V {number(apart.mean[-1, -1])} and {number(shared.mean[-1, -1])} %"
     )
-    yield BANDS.judged("S-F12", over_seeds(more), note, shape=bool(none and comparable))
+    yield CLAIMS.judged("S-F12", over_seeds(more), note, shape=bool(none and comparable))
 
 
 def schedulers(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
@@ -198,7 +197,7 @@ def schedulers(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
         text, "partitioned", "cello", heavy[0], middle, "response_ms"
     )
     note = f"text under round-robin at {heavy[0]:g} text and {middle} video clients"
-    yield BANDS.judged("S-F2", over_seeds(ratio), note)
+    yield CLAIMS.judged("S-F2", over_seeds(ratio), note)
     least = sorted(video[VIDEO].unique())[0]
     slower = at(text, "integrated", "scan", heavy[0], heavy[1], "response_ms") / at(
         text, "integrated", "scan", heavy[0], least, "response_ms"
@@ -212,7 +211,7 @@ def schedulers(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
         f"(b) {number(free)} % violated with {few} text clients, {number(hurt)} % with {many}, "
         f"{number(alone)} % apart"
     )
-    yield BANDS.judged("S-F3", over_seeds(slower), note, shape=bool(hurt > free + EQUAL_PCT and hurt > alone))
+    yield CLAIMS.judged("S-F3", over_seeds(slower), note, shape=bool(hurt > free + EQUAL_PCT and hurt > alone))
 
 
 def bursty(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
@@ -237,10 +236,10 @@ def bursty(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
     )
     note = f"at {half} video clients, the geometric mean over ten streams; at the same load {beside}"
     apart, shared = (of(text, server, "kb-s-3000", half, "response_ms") for server in SERVERS)
-    yield BANDS.judged("S-F15", ratio_interval(apart, shared), note)
+    yield CLAIMS.judged("S-F15", ratio_interval(apart, shared), note)
     worst = {server: of(video, server, "kb-s-2500", heavy, "violated_pct") for server in SERVERS}
     note = ", ".join(f"{number(values.mean())} % {server}" for server, values in worst.items())
-    yield BANDS.judged(
+    yield CLAIMS.judged(
         "S-F15 video", over_seeds(np.maximum(*worst.values())), f"{note}, at {heavy} video clients"
     )
 
@@ -250,8 +249,8 @@ def distributions(found: list[Distribution], capacity: float, window_s: int) -> 
     for overload in OVERLOADS:
         loads = [one.clients(capacity, overload) for one in found]
         note = f"of the stand-in for the trace, over windows of {window_s} s"
-        yield BANDS.judged(f"S-F16 mean {overload:g}", over_seeds(load.mean() for load in loads), note)
-        yield BANDS.judged(f"S-F16 peak {overload:g}", over_seeds(load.max() for load in loads), note)
+        yield CLAIMS.judged(f"S-F16 mean {overload:g}", over_seeds(load.mean() for load in loads), note)
+        yield CLAIMS.judged(f"S-F16 peak {overload:g}", over_seeds(load.max() for load in loads), note)
 
 
 def improvements(found: dict[float, list[Improvement]]) -> Iterator[Claim]:
@@ -261,7 +260,7 @@ def improvements(found: dict[float, list[Improvement]]) -> Iterator[Claim]:
     for overload, mean in zip(OVERLOADS, means, strict=True):
         percent = [float(one.percent.mean()) for one in found[overload]]
         note = f"{number(mean)} ms on average"
-        yield BANDS.judged(
+        yield CLAIMS.judged(
             f"S-F17 {overload:g}", mean_interval(percent), note, shape=bool(mean > 0 and growing)
         )
 
@@ -278,4 +277,4 @@ def partitions(text: pl.DataFrame) -> Iterator[Claim]:
         percent = 100 * (a[borne] - b[borne]).sum(axis=0) / a[borne].sum(axis=0)
         found.append(percent)
         notes.append(f"{int(variant.removeprefix('text-'))} disks for text: {number(percent.mean())} %")
-    yield BANDS.judged("S-F18", over_seeds(np.min(found, axis=0)), "; ".join(notes))
+    yield CLAIMS.judged("S-F18", over_seeds(np.min(found, axis=0)), "; ".join(notes))

@@ -6,7 +6,7 @@ Every number is formed within a repetition first; its interval is over repetitio
 import numpy as np
 import polars as pl
 
-from papers.wijayaratne.bands import BANDS
+from papers.wijayaratne.bands import CLAIMS
 from papers.wijayaratne.results import levels, load_pct
 from weir.claims import Claim
 from weir.load import Study
@@ -90,7 +90,7 @@ def layouts(table: pl.DataFrame) -> list[Claim]:
         f"CDL changes by {changes['cdl']} (mean of streams grows: {_yes(grows)}), BCTL by {changes['bctl']} "
         f"(falls slowly: {_yes(falls)})"
     )
-    return [BANDS.judged("W-F5", ours, note, shape=shape)]
+    return [CLAIMS.judged("W-F5", ours, note, shape=shape)]
 
 
 def load(study: Study, policy: str = "random-start", layout: str = "bctl") -> list[Claim]:
@@ -109,7 +109,7 @@ def load(study: Study, policy: str = "random-start", layout: str = "bctl") -> li
         f"above {FULL_PCT:.0f} % on some disk has {min(longest)} to {max(longest)} rounds; of other policies "
         f"and layouts at most {elsewhere}"
     )
-    return [BANDS.judged("W-F6", mean_interval(mean), note, shape=min(longest) >= LONG_ROUNDS)]
+    return [CLAIMS.judged("W-F6", mean_interval(mean), note, shape=min(longest) >= LONG_ROUNDS)]
 
 
 def longest_stretch(load_pct_of_disk: np.ndarray) -> int:
@@ -158,16 +158,16 @@ def policies(table: pl.DataFrame) -> list[Claim]:
     )
     by_layout = f"mean streams over block sizes, CDL: {text['cdl']}; BCTL: {text['bctl']}"
     return [
-        BANDS.judged(
+        CLAIMS.judged(
             "W-F7 greedy", greedy, f"greedy is least in both layouts: {_yes(least)}; {by_layout}", shape=least
         ),
-        BANDS.judged(
+        CLAIMS.judged(
             "W-F7 others",
             others,
             f"best in BCTL: {_yes(best)}; not best in CDL: {_yes(not_best)}",
             shape=best and not_best,
         ),
-        BANDS.judged(
+        CLAIMS.judged(
             "W-F8",
             ours,
             f"mean rounds waited, {waited}",
@@ -201,20 +201,20 @@ def statistical(table: pl.DataFrame) -> list[Claim]:
     grows = f"streams grow with the latency target: {_yes(waiting_helps)}"
     curve_text = ", ".join(f"{target}: {value:.1f} %" for target, value in zip(targets, curve, strict=True))
     return [
-        BANDS.judged("W-F9 100", streams(100), grows, shape=waiting_helps),
-        BANDS.judged("W-F9 1000", streams(1000), grows, shape=waiting_helps),
-        BANDS.judged(
+        CLAIMS.judged("W-F9 100", streams(100), grows, shape=waiting_helps),
+        CLAIMS.judged("W-F9 1000", streams(1000), grows, shape=waiting_helps),
+        CLAIMS.judged(
             "W-F9 5%", most, f"by latency target {text[5]}; drops never bring fewer: {_yes(never_fewer)}",
             shape=never_fewer,
         ),
-        BANDS.judged("W-F9 2% 100", gains[2][100], f"by latency target {text[2]}"),
-        BANDS.judged(
+        CLAIMS.judged("W-F9 2% 100", gains[2][100], f"by latency target {text[2]}"),
+        CLAIMS.judged(
             "W-F9 2% 1000", gains[2][1000], f"by latency target {text[2]}",
             shape=gains[2][1000].estimate < gains[2][100].estimate,
         ),
-        BANDS.judged("W-F9 1% 100", gains[1][100], f"by latency target {text[1]}"),
-        BANDS.judged("W-F9 1%", others, f"the most of the other targets; by latency target {text[1]}"),
-        BANDS.judged(
+        CLAIMS.judged("W-F9 1% 100", gains[1][100], f"by latency target {text[1]}"),
+        CLAIMS.judged("W-F9 1%", others, f"the most of the other targets; by latency target {text[1]}"),
+        CLAIMS.judged(
             "W-F9 utilisation", curve[peak], f"highest at {targets[peak]} rounds: {curve_text}",
             shape=0 < peak < len(targets) - 1,
         ),

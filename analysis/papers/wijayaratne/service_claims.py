@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from papers.wijayaratne.bands import BANDS
+from papers.wijayaratne.bands import CLAIMS
 from papers.wijayaratne.results import levels
 from weir.claims import Claim
 from weir.documents import field, read_document
@@ -124,26 +124,26 @@ def aperiodic(table: pl.DataFrame, guarantee: pl.DataFrame) -> list[Claim]:
     by_rate = ", ".join(f"{r:.0f}/s: {v:.1f} %" for r, v in used["aperiodic"].items())
     streams = sorted(set(rounds["admitted"].to_list()))
     return [
-        BANDS.judged(
+        CLAIMS.judged(
             "W-F10 periodic", mean_interval(_of(at_most, "periodic", "used_pct")),
             f"{streams[0]} to {streams[-1]} streams; over all aperiodic loads, periodic changes by "
             f"{100 * flat['periodic']:.1f} % of itself, interactive by {100 * flat['interactive']:.1f} %",
             shape=unaffected,
         ),
-        BANDS.judged(
+        CLAIMS.judged(
             "W-F10 aperiodic",
             mean_interval(_of(rounds.filter(pl.col(rate) == heaviest), "aperiodic", "used_pct")), by_rate,
         ),
-        BANDS.judged(
+        CLAIMS.judged(
             "W-F11 interactive", mean_interval(_of(printed, "interactive", "max_ms")),
             f"changes by {100 * moves:.0f} % at most with the aperiodic rate; {_bucket(table)}",
             shape=moves <= UNAFFECTED,
         ),
-        BANDS.judged(
+        CLAIMS.judged(
             "W-F11 aperiodic", mean_interval(_of(printed, "aperiodic", "max_ms")),
             f"interactive means and maxima are lower at every rate: {'yes' if lower else 'no'}", shape=lower,
         ),
-        BANDS.judged(
+        CLAIMS.judged(
             "W-F11 deadlines", mean_interval(missed["missed"].to_list()),
             f"of {asked} requests of video streams with rounds, in all repetitions and at all rates; "
             f"{_true_bounds(guarantee)}",
@@ -202,7 +202,7 @@ def _against_scan(rounds: pl.DataFrame, scan: pl.DataFrame, bucket: str) -> Clai
         for value in lower
     ]
     shape = all(all(of) for of in lower.values()) and all(flat.values()) and all(rises.values())
-    return BANDS.judged(
+    return CLAIMS.judged(
         "W-F13",
         mean_interval([a / b for a, b in pairs]),
         f"{'; '.join(words)}; the number is at {heaviest:.0f}/s; {bucket}",
@@ -220,7 +220,7 @@ def requested(table: pl.DataFrame) -> list[Claim]:
     served = over(table, "periodic", "admitted", "requested")
     text = ", ".join(f"{asked:.0f}: {got:.0f}" for asked, got in served.items())
     return [
-        BANDS.judged(
+        CLAIMS.judged(
             "W-F12", mean_interval(most),
             f"let in by streams that asked {text}; the longest interactive response changes by "
             f"{100 * moves:.0f} % at most "
@@ -233,7 +233,7 @@ def requested(table: pl.DataFrame) -> list[Claim]:
 def example(demand_blocks: dict[str, list[int]]) -> list[Claim]:
     """W-C2, from the demand trace that admission control used."""
     blocks = demand_blocks["example"]
-    return [BANDS.judged("W-C2", float(blocks[0]), f"{blocks}", shape=blocks == [3, 1])]
+    return [CLAIMS.judged("W-C2", float(blocks[0]), f"{blocks}", shape=blocks == [3, 1])]
 
 
 #: Table 1: cylinders, and seeks at least, on average and at most, in ms.
@@ -268,4 +268,4 @@ def merging(draws: int = 20_000, seed: int = 1) -> list[Claim]:
         f"of {draws} pairs of groups swept from an edge; from anywhere {longer['anywhere']} are longer "
         "together, so that the scheduler computes its slack from where the arm is"
     )
-    return [BANDS.judged("W-C1", float(longer["edge"]), note)]
+    return [CLAIMS.judged("W-C1", float(longer["edge"]), note)]
