@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from papers.clockwise import conflicts, memory, network, pci, source, string
-from papers.clockwise.bands import CLAIMS
+from papers.clockwise import CLAIMS, conflicts, memory, network, pci, source, string
 from papers.clockwise.disk_claims import yes
 from papers.clockwise.experiments import SIZES_KB, Bench, sectors_of
 from weir.claims import Claim, over_seeds

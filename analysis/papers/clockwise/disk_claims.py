@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from papers.clockwise import source, track_cache
-from papers.clockwise.bands import CLAIMS
+from papers.clockwise import CLAIMS, source, track_cache
 from papers.clockwise.disk_times import Drive
 from papers.clockwise.experiments import COUNT, WIDE, WRITE_BEHIND, Bench, sectors_of
 from papers.clockwise.source import MB, REVOLUTION_MS, SECTOR_BYTES

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from papers.clockwise.bands import CLAIMS
+from papers.clockwise import CLAIMS
 from papers.clockwise.disk_claims import yes
 from papers.clockwise.results import SCHEDULERS, between, disk, means, of, ratio, shown_disks
 from weir.claims import Claim, text

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from papers.clockwise import source
-from papers.clockwise.bands import CLAIMS
+from papers.clockwise import CLAIMS, source
 from papers.traces import paper
 from papers.traces.disks import DAY_S, Cello
 from weir.binary_cache import BinaryCache

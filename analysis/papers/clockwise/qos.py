@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from papers.clockwise import CLAIMS
 from papers.clockwise.admission import Admit
-from papers.clockwise.bands import CLAIMS
 from papers.clockwise.disk_claims import yes
 from papers.clockwise.results import DISKS, disk, shown_disks
 from papers.clockwise.streams import LAYOUTS, Task, in_turn

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from papers.clockwise import source
+from papers.clockwise import CLAIMS, source
 from papers.clockwise.admission import Admit, Curve, curve, regime_mb_s
-from papers.clockwise.bands import CLAIMS
 from papers.clockwise.disk_claims import yes
 from papers.clockwise.sets import FACTORS, SEEDS, Crosstalk
 from papers.clockwise.streams import LAYOUTS, Task

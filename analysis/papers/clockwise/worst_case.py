@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from papers.clockwise import source
-from papers.clockwise.bands import CLAIMS
+from papers.clockwise import CLAIMS, source
 from weir.binary_cache import BinaryCache
 from weir.claims import Claim
 from weir.labels import number
