@@ -2,8 +2,8 @@
 
 The rules:
 
-- A number is met if ours, the mean over seeds, is within the claim's limits (15 % of the paper's number,
-  unless its register has others with a reason); in a register with `whole_interval`, if our whole interval is.
+- A number is met if ours, the mean over seeds, is within the claim's limits: 15 % of the paper's number,
+  unless its register has others with a reason. In a register with `whole_interval` our whole interval must be.
 - `reproduced`: all numbers are met, and the shape holds.
 - `shape only`: the shape holds, but a number is missed, or the paper prints none to meet (its figures were
   images; a curve that is judged by eye is no number).
@@ -12,8 +12,8 @@ The rules:
 - `not obtainable`: what it needs is not public. `struck`: it is no well-formed claim.
 - `not measured`: its study has no results.
 
-A claim that is judged at several settings of an open parameter has the status of the setting that its register
-names; the others are listed.
+A claim that is judged at several settings of an open parameter has the status of the setting that its
+register names; the others are listed.
 """
 
 import json
@@ -111,6 +111,18 @@ class Found:
     is_comparable: bool = True
     missed: str = ""
 
+    @property
+    def value(self) -> float | None:
+        """Our number."""
+        return self.ours.estimate if isinstance(self.ours, Interval) else self.ours
+
+    @property
+    def ends(self) -> list[float] | None:
+        """Of its interval."""
+        if not isinstance(self.ours, Interval) or self.ours.low is None or self.ours.high is None:
+            return None
+        return [self.ours.low, self.ours.high]
+
 
 @dataclass(frozen=True)
 class Claims:
@@ -163,14 +175,91 @@ class Claims:
             problem = f"claim `{id}`: setting `{entry.setting}` is not one of {', '.join(found)}"
             raise InputError(self.register.path, problem, "name one of them")
         decides = self._judged(id, found[entry.setting])
-        settings = []
-        for name, one in found.items():
-            ours = one.ours.estimate if isinstance(one.ours, Interval) else one.ours
-            settings.append(AtSetting(name, self._plain(entry, one), ours))
+        settings = [AtSetting(name, self._plain(entry, one), one.value) for name, one in found.items()]
         claim = replace(decides, settings=settings)
         return replace(claim, note=f"{claim.note}; {claim.holds()}")
 
-    def _unjudged(entry: Entry) -> Claim:
+    def completed(self, made: Iterable[Claim]) -> list[Claim]:
+        """The claims of the register in its order: those that were judged, and the others with the reason.
+
+        Raises:
+            InputError: a claim was judged twice.
+        """
+        made = list(made)
+        twice = [id for id, count in Counter(one.id for one in made).items() if count > 1]
+        if twice:
+            raise InputError(
+                self.register.path, f"claim `{twice[0]}` was judged twice", "judge it in one place"
+            )
+        judged = {one.id: one for one in made}
+        return [judged.get(id) or _unjudged(entry) for id, entry in self.register.entries.items()]
+
+    def _judged(self, id: str, found: Found) -> Claim:
+        entry = self.register[id]
+        met, status = self._is_met(entry, found), self._plain(entry, found)
+        note = f"{entry.place}: {entry.says}. Ours: {_noted(found)}"
+        if status == NOT_REPRODUCED:
+            reasons = [_why(entry, found, met), found.missed]
+            note += "; not reproduced, because " + ": ".join(filter(None, reasons))
+        elif status == SHAPE_ONLY and met is False:
+            note += f"; the number is missed: {_why(entry, found, met)}"
+            note += f": {found.missed}" if found.missed else ""
+        if apart := _apart(entry):
+            status, reason = apart
+            note += f"; {status}: {reason}"
+        return Claim(id, status, entry.paper, found.value, found.ends, entry.unit, note)
+
+    def _plain(self, entry: Entry, found: Found) -> str:
+        """The status by what was found alone."""
+        # Truths may be numpy's, and its false is not `False` itself.
+        if self._is_met(entry, found) and (found.shape is None or found.shape):
+            return REPRODUCED
+        return SHAPE_ONLY if found.shape else NOT_REPRODUCED
+
+    def _is_met(self, entry: Entry, found: Found) -> bool | None:
+        """Whether the number is met; None where there is none to meet."""
+        bounds = entry.bounds
+        if found.value is None or bounds is None:
+            return None
+        ends = found.ends if self.register.header.whole_interval else None
+        return found.is_comparable and all(
+            bounds[0] <= one <= bounds[1] for one in (found.value, *(ends or ()))
+        )
+
+
+def _noted(found: Found) -> str:
+    own = found.ours.note if isinstance(found.ours, Interval) else ""
+    value = "nothing" if found.value is None else number(found.value)
+    return "; ".join(filter(None, (found.note, own))) or value
+
+
+def _why(entry: Entry, found: Found, met: bool | None) -> str:
+    if found.value is None:
+        return "" if found.missed else "there is no number"
+    if met or met is None:
+        return "" if found.missed else "the shape is another"
+    if not found.is_comparable:
+        return "the two numbers are not of the same thing"
+    low, high = entry.bounds or (-math.inf, math.inf)
+    line = f"at least {number(low)}" if math.isinf(high) else f"from {number(low)} to {number(high)}"
+    if low <= found.value <= high:
+        return f"the interval is not all {line}"
+    return f"{number(found.value)} is not {line}"
+
+
+def _apart(entry: Entry) -> tuple[str, str] | None:
+    """The status and reason of a claim that does not count."""
+    for status, reason in (
+        (FITTED, entry.fitted),
+        (NOT_OBTAINABLE, entry.unobtainable),
+        (STRUCK, entry.struck),
+    ):
+        if reason:
+            return status, reason
+    return None
+
+
+def _unjudged(entry: Entry) -> Claim:
     commands = " or ".join(f"make study STUDY={name}" for name in entry.study)
     status, reason = _apart(entry) or (NOT_MEASURED, f"no results: {commands}")
     note = f"{entry.place}: {entry.says}. {reason}"

@@ -1,11 +1,10 @@
 """A paper's notebook: its studies, its figures and its claims."""
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 from IPython.display import HTML, Image
@@ -17,7 +16,6 @@ from weir.claims import Claim
 from weir.errors import InputError, Skipped
 from weir.load import Study
 from weir.paper_registry import load_paper
-from weir.statistics import Interval
 
 
 @dataclass
