@@ -3,7 +3,7 @@
 The rules:
 
 - A number is met if ours, the mean over seeds, is within the claim's limits: 15 % of the paper's number,
-  unless its register has others with a reason. In a register with `whole_interval` our whole interval must be.
+  unless its register has others with a reason. With `whole_interval` our whole interval must be within.
 - `reproduced`: all numbers are met, and the shape holds.
 - `shape only`: the shape holds, but a number is missed, or the paper prints none to meet (its figures were
   images; a curve that is judged by eye is no number).

@@ -105,14 +105,13 @@ def write_claims_page(papers: Sequence[OfPaper], out: Path) -> Path:
 
 def _row(paper: OfPaper, claim: Claim, out: Path) -> dict[str, Any]:
     entry = paper.register[claim.id]
+    ends = [number(end) for end in claim.interval or ()]
     return {
         "claim": claim,
         "entry": entry,
         "paper": _text(claim.paper),
         "ours": _text(claim.ours),
-        "interval": ""
-        if claim.interval is None
-        else f"{_text(claim.interval[0])} to {_text(claim.interval[1])}",
+        "interval": " to ".join(ends),
         "limits": _limits(entry),
         "holds": claim.holds(),
         "status": claim.status.replace(" ", "-"),

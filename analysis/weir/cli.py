@@ -371,9 +371,8 @@ def _claims(options: argparse.Namespace, console: Console) -> int:
     for paper in papers:
         console.print(f"{paper.register.header.prefix}: {paper.headline.sentence()}", soft_wrap=True)
     console.print(f"all: {unique(papers).sentence()}", soft_wrap=True)
-    console.print(
-        f"claims: {write_claims_page(papers, options.out or results / 'claims.html')}", soft_wrap=True
-    )
+    page = write_claims_page(papers, options.out or results / "claims.html")
+    console.print(f"claims: {page}", soft_wrap=True)
     return 0
 
 

@@ -5,11 +5,11 @@ A claim has one entry, in one register. The table `[register]` names the paper; 
 | field | meaning |
 | --- | --- |
 | `place` | section, figure or table of the paper |
-| `passage` | the paper's own words that the claim rests on; of a figure without words, what it draws, in brackets |
+| `passage` | the paper's own words that the claim rests on; in brackets what a figure without words draws |
 | `says` | what must hold, in the words of this project |
 | `unit` | of `paper` and `limits` |
 | `paper` | the number that the paper gives; absent if it gives none |
-| `limits` | `[low, high]` within which our number meets the paper's; `inf` for no bound. Without it: 15 % of `paper` |
+| `limits` | `[low, high]` that our number must be within, `inf` for no bound; if absent 15 % of `paper` |
 | `why` | why the limits are these; with `limits` only |
 | `study` | the study or studies that it is judged on, or `model` where no run is needed |
 | `setting` | of a claim that is judged at several settings of an open parameter: the one that decides |
