@@ -1,13 +1,13 @@
-"""Claims of Tables 2, 4, 5 and 6: what a file system costs, alone and behind a web server."""
+"""Claims of Tables 2, 4 and 5, and Table 6: what a file system costs, alone and behind a web server."""
 
 from collections.abc import Iterator
 
 import polars as pl
 
 from papers.data_center import printed
-from papers.data_center.judge import judged, shown
+from papers.data_center.judge import judged
 from papers.data_center.names import DOCUMENTS, EXT4, NETWORKED, OPERATIONS, SIZES, TMPFS, document
-from papers.data_center.samples import interval, quotient, ratio, sample
+from papers.data_center.samples import interval, ratio, sample, shown
 from weir.claims import Claim
 from weir.labels import number
 from weir.statistics import Interval
@@ -30,9 +30,8 @@ def _access(table: pl.DataFrame | None, name: str, operation: str, filesystem: s
     )
     if ours is None or local is None:
         return
-    paper = printed.by(*(printed.access_us(where, operation) for where in (filesystem, EXT4)))
     note = f"medians, {number(ours.mean)} by {number(local.mean)} us"
-    yield from judged(name, ratio(ours, local), note, paper=paper)
+    yield from judged(name, ratio(ours, local), note)
 
 
 def response(table: pl.DataFrame | None, asked: pl.DataFrame | None) -> Iterator[Claim]:
@@ -43,20 +42,7 @@ def response(table: pl.DataFrame | None, asked: pl.DataFrame | None) -> Iterator
         for size in (SIZES[0], SIZES[-1]):
             words = _from_disks(asked, size, filesystem)
             yield from _response(table, f"V-T45 uncached {size} {name}", size, filesystem, words)
-        small, large = (
-            ratio(
-                *(_documents(table, "response_ms", where, size, cached=True) for where in (filesystem, EXT4))
-            )
-            for size in (SIZES[0], SIZES[-1])
-        )
-        paper = printed.by(*(_printed_ratio(filesystem, size) for size in (SIZES[0], SIZES[-1])))
-        note = f"{shown(small)} by {shown(large)}"
-        yield from judged(f"V-T45 narrows {name}", quotient(small, large), note, paper=paper)
     yield from _slower(table)
-
-
-def _printed_ratio(filesystem: str, size: str, *, cached: bool = True) -> float | None:
-    return printed.by(*(printed.response_us(where, size, cached=cached) for where in (filesystem, EXT4)))
 
 
 def _response(
@@ -68,8 +54,7 @@ def _response(
     if ours is None or local is None:
         return
     note = f"{number(ours.mean)} by {number(local.mean)} ms{uncached}"
-    paper = _printed_ratio(filesystem, size, cached=cached)
-    yield from judged(name, ratio(ours, local), note, paper=paper)
+    yield from judged(name, ratio(ours, local), note)
 
 
 def _from_disks(asked: pl.DataFrame | None, size: str, filesystem: str) -> str:
@@ -97,24 +82,6 @@ def _slower(table: pl.DataFrame | None) -> Iterator[Claim]:
     if found:
         least, where = min(found, key=lambda one: one[0].estimate)
         yield from judged("V-T45 uncached slower", least, f"{where}, the least of {len(found)}")
-
-
-def throughput(table: pl.DataFrame | None) -> Iterator[Claim]:
-    """V-T6, of a table of `results.served`."""
-    for name, filesystem in NETWORKED.items():
-        for cached in (True, False):
-            for size in (SIZES[0], SIZES[-1]):
-                local, ours = (
-                    _documents(table, "per_s", where, size, cached=cached) for where in (EXT4, filesystem)
-                )
-                if ours is None or local is None:
-                    continue
-                paper = printed.by(
-                    *(printed.per_s(where, size, cached=cached) for where in (EXT4, filesystem))
-                )
-                note = f"{number(local.mean)} by {number(ours.mean)} a second"
-                claim = f"V-T6 {'cached' if cached else 'uncached'} {size} {name}"
-                yield from judged(claim, ratio(local, ours), note, paper=paper)
 
 
 def _documents(table: pl.DataFrame | None, metric: str, filesystem: str, size: str, *, cached: bool):

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 from matplotlib.figure import Figure
 
-from papers.data_center import printed
-from papers.data_center.hybrid_claims import gains
+from papers.data_center import hybrid_claims, printed
 from papers.data_center.judge import CLAIMS
 from papers.data_center.names import (
     BACKGROUND,
+    BUFFERS,
     DOCUMENTS,
     EXT4,
     GLUSTER,
@@ -23,6 +23,7 @@ from papers.data_center.names import (
     SITE,
     SIZES,
     alpha,
+    buffers,
     document,
     mix_and_class,
 )
@@ -129,7 +130,7 @@ def _by_filesystem(
     found = {}
     for panel, (table, mix, of) in parts.items():
         cells = [] if table is None else table.select("variant", "filesystem").unique().sort("variant").rows()
-        kept = [(variant, filesystem) for variant, filesystem in cells if variant.startswith(mix)]
+        kept = [cell for cell in cells if cell[0].startswith(mix) and buffers(cell[0]) == BUFFERS]
         for variant, filesystem in kept:
             one = sample(table, metric, variant=variant, filesystem=filesystem, **of)
             name = mix_and_class(variant)[1] if mix else variant
@@ -205,7 +206,7 @@ def by_background(table: pl.DataFrame, claims: dict[str, tuple[str, tuple[str, .
     found = {
         (title, background, site): one
         for title, (_, wanted) in claims.items()
-        for (site, background), one in sorted(gains(table).items())
+        for (site, background), one in sorted(hybrid_claims.gains(table).items())
         if not wanted or site in wanted
     }
     figure = plots.points(
@@ -220,8 +221,7 @@ def by_background(table: pl.DataFrame, claims: dict[str, tuple[str, tuple[str, .
 
 def by_alpha(table: pl.DataFrame) -> Figure:
     """Fig. 14: what hot files gain over a network file system, by locality."""
-    found = {alpha(site): one for (site, _), one in gains(table).items() if alpha(site) is not None}
-    named = {(f"{value:.2f}",): one for value, one in sorted(found.items(), reverse=True)}
+    named = {(f"{value:.2f}",): one for value, one in hybrid_claims.by_alpha(table).items()}
     figure = plots.points(
         plots.tabled(named, "alpha, less and less locality"), x="alpha, less and less locality",
         title="Gain of the site (%)", height=2.7, note=f"{BARS} {DASHED}",
@@ -233,7 +233,7 @@ def by_alpha(table: pl.DataFrame) -> Figure:
 def _gain_lines(axis, claim: str) -> None:
     plots.reference(axis, 0, line="-")
     if claim:
-        plots.reference(axis, CLAIMS.read()[claim]["paper"], line="--")
+        plots.reference(axis, CLAIMS.register[claim].paper, line="--")
 
 
 def limits(table: pl.DataFrame) -> Figure:
