@@ -98,11 +98,8 @@ def day_claims(cello: Cello) -> Iterator[Claim]:
     """B-T6.5."""
     totals = cello.minutes.sum(axis=2)
     same = bool((totals == np.array(paper.DAY_REQUESTS)[:, None]).all())
-    note = (
-        f"each disk's as printed on {totals.shape[1]} days: {'yes' if same else 'no'}; the specification is "
-        "held to it"
-    )
+    note = f"each disk's as printed on {totals.shape[1]} days: {'yes' if same else 'no'}"
     yield CLAIMS.judged("B-T6.5 requests", over_seeds(totals.sum(axis=0)), note, shape=same)
     off = 100 * np.abs(cello.minutes.max(axis=2).mean(axis=1) / np.array(source.DAY_PEAKS) - 1)
-    note = f"by disk {', '.join(number(v) for v in off)} %, means; the specification is held to it"
+    note = f"by disk {', '.join(number(v) for v in off)} %, means"
     yield CLAIMS.judged("B-T6.5 peaks", float(off.max()), note)
