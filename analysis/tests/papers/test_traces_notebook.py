@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from papers.clockwise import workload_claims
-from papers.traces import disk_figures, disks, nfs, nfs_figures, paper, series, sprite, video
+from papers.traces import disk_figures, disks, nfs, nfs_figures, paper, series, sprite, video, video_figures
 from weir import notebooks
 from weir.binary_cache import NOT_AT_HAND, BinaryCache
 from weir.cli import main
@@ -113,6 +113,19 @@ def test_even_films_have_no_early_blocks():
     assert films.table()["film"].to_list()[-1] == NOT_AT_HAND
 
 
+def test_films_of_shenoy_have_their_rates(monkeypatch):
+    monkeypatch.setattr(video, "SEEDS", range(1, 3))
+    varied = np.tile([9000, 3416], 3000)
+    films = {
+        name: [np.full(6000, round(mbit_s * 1e6 / 240))] * 2 for name, mbit_s in paper.MPEG_MBIT_S.items()
+    }
+    films["frasier"] = [np.repeat(varied, 30)] * 2
+    found = {claim.id: claim for claim in video.Mpeg(films, None).claims()}
+    assert found["S-T2 frasier"].ours == pytest.approx(1.49, rel=1e-3)
+    assert found["S-F5a"].ours == pytest.approx(2792 / 6208)
+    assert found.keys() == {*(f"S-T2 {name}" for name in films), "S-F5a", "S-F5b"}
+
+
 def test_a_spread_that_does_not_fall_is_seen():
     """A film whose frames are alike for minutes: a larger buffer does not even them out."""
     parts = np.repeat([10, 40, 10, 40], 3000) * 1024
@@ -120,6 +133,9 @@ def test_a_spread_that_does_not_fall_is_seen():
     found = {claim.id: claim for claim in workload_claims.films(films)}
     assert found["B-F3.3 red-october"].status == "not reproduced"
     assert found["B-F3.3 red-october"].ours > 0.95
+    for figure in (video_figures.delay_spreads(films), video_figures.delay_distributions(films)):
+        # The three films, and the real one that is absent.
+        assert len(figure.axes) == 4
 
 
 @pytest.fixture
