@@ -1,6 +1,0 @@
-"""Reported numbers by claim: `bands.toml`."""
-
-from weir.claims import Claims
-
-
-CLAIMS = Claims.beside(__file__)
