@@ -142,7 +142,7 @@ def test_the_binary_agrees_with_the_thesis(tmp_path):
     # Kept: a second reading makes no run.
     assert sets.usd(binary).equals(usd)
     bench = Bench(binary, Drive.load(binary, "quantum-atlas-ii"))
-    for claim in [*disk_claims.zones(bench.drive), judged(disk_claims.seeks(bench.drive))["B-F4.5 knee"]]:
+    for claim in [*disk_claims.zones(bench.drive), judged(disk_claims.seeks(bench))["B-F4.5 knee"]]:
         low, high = CLAIMS.register[claim.id].bounds
         assert claim.status == "fitted or input" and low <= claim.ours <= high
     assert bench.raw(0, 2048).mean() == pytest.approx(116, rel=0.05)
