@@ -26,7 +26,7 @@ from pathlib import Path
 from weir.documents import read_list, write_text
 from weir.errors import InputError
 from weir.labels import number
-from weir.register import Entry, Register
+from weir.register import MODEL, Entry, Register
 from weir.statistics import Interval, mean_interval
 
 REPRODUCED = "reproduced"
@@ -260,8 +260,9 @@ def _apart(entry: Entry) -> tuple[str, str] | None:
 
 
 def _unjudged(entry: Entry) -> Claim:
-    commands = " or ".join(f"make study STUDY={name}" for name in entry.study)
-    status, reason = _apart(entry) or (NOT_MEASURED, f"no results: {commands}")
+    commands = " or ".join(f"make study STUDY={name}" for name in entry.study if name != MODEL)
+    why = f"no results to compare: {commands}" if commands else "the notebook was not run, or lacks its data"
+    status, reason = _apart(entry) or (NOT_MEASURED, why)
     note = f"{entry.place}: {entry.says}. {reason}"
     return Claim(entry.id, status, entry.paper, None, None, entry.unit, note)
 

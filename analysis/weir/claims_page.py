@@ -135,6 +135,19 @@ def _limits(entry: Entry) -> str:
     return f"{number(low)} to {number(high)}"
 
 
+def _code(register: Register, entry: Entry) -> tuple[Path, str]:
+    """The file and the function that judges a claim."""
+    package = register.path.parent
+    place = package.parent if entry.code.startswith("papers.") else package
+    parts = entry.code.removeprefix("papers.").split(".")
+    # The longest beginning that is a file: what follows may be a method of a class.
+    for count in range(len(parts) - 1, 0, -1):
+        file = place.joinpath(*parts[:count]).with_suffix(".py")
+        if file.is_file():
+            return file, ".".join(parts[count:])
+    return place.joinpath(*parts[:-1]).with_suffix(".py"), parts[-1]
+
+
 def _links(paper: OfPaper, claim: Claim, beside: Path) -> list[dict[str, str]]:
     """What a reader who doubts the status opens: study, code, notebook, figure."""
     entry, root = paper.register[claim.id], locate.project()
@@ -144,10 +157,7 @@ def _links(paper: OfPaper, claim: Claim, beside: Path) -> list[dict[str, str]]:
             file = None if root is None else paper_registry.study_file(root, name)
             found.append((f"study {name}", file))
     if entry.code:
-        package = paper.register.path.parent
-        *modules, function = entry.code.removeprefix("papers.").split(".")
-        place = package.parent if entry.code.startswith("papers.") else package
-        file = place.joinpath(*modules).with_suffix(".py")
+        file, function = _code(paper.register, entry)
         found.append((f"code {file.name}, {function}", file))
     if root is not None:
         notebook = paper.register.header.notebook
