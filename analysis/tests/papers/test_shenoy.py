@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from papers.shenoy import CLAIMS, claims, region_claims, results
+from papers.shenoy import claims, region_claims, results
 from papers.shenoy.load import OVERLOADS, PRINTED, Distribution, Improvement, improvement
 from papers.shenoy.results import FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface, capacities, crossing
 from papers.traces.nfs import Load, load_of
@@ -270,10 +270,6 @@ def region_of(text_factor, more_pct):
     return list(region_claims.region(text, video))
 
 
-#: Beside `reproduced` of what was not fitted.
-FITTED = "fitted or input"
-
-
 @pytest.mark.parametrize(
     ("factor", "more", "better", "status"),
     [(0.5, 0, 100, "reproduced"), (1.04, 0.05, 100, "reproduced"), (2, 1, 0, "not reproduced")],
@@ -282,7 +278,7 @@ def test_a_region_where_one_server_is_better_everywhere(factor, more, better, st
     made = region_of(lambda t, v: factor, lambda t, v: more)
     text, video = (of(made, f"S-F7 {kind}") for kind in ("text", "video"))
     assert (text.ours, text.status) == (better, status)
-    assert (video.ours, video.status) == (better, FITTED)
+    assert video.ours == better and ("not reproduced" in video.note) == (status == "not reproduced")
 
 
 @pytest.mark.parametrize(
@@ -354,7 +350,6 @@ def violating(shared, apart=lambda t, v: np.where(v >= 150, 1.0, 0)):
 def test_deadlines_are_compared_at_moderate_and_heavy_loads(shared, missed):
     made = {claim.id.removeprefix("S-F12 "): claim for claim in region_claims.deadlines(violating(shared))}
     assert {name for name, claim in made.items() if "not reproduced" in claim.note} == missed
-    assert {claim.status for claim in made.values()} == {FITTED}
 
 
 def loaded(metric, limits, clients):
@@ -399,7 +394,7 @@ def test_limits_are_those_of_the_tables():
     assert ours == pytest.approx(
         {"S-TV T": 200, "S-TV V": 70, "S-F13 text alone": 95, "S-F13 video alone": 100}
     )
-    assert found["S-TV T"].status == FITTED
+    assert found["S-TV T"].status == "fitted or input"
     assert found["S-F13 text alone"].status == "reproduced"
     assert found["S-F13 video alone"].status == "not reproduced"
     assert found["S-TV V"].status == "not reproduced"
@@ -539,13 +534,3 @@ def test_partitions_are_compared_where_they_are_not_full():
     (claim,) = claims.partitions(text)
     assert (claim.ours, claim.status) == (pytest.approx(10), "reproduced")
     assert "4 disks for text: 10.0 %; 12 disks for text: 30.0 %" in claim.note
-
-
-def test_the_register_says_what_does_not_count():
-    entries = CLAIMS.register.entries
-    apart = {"fitted": 0, "unobtainable": 0, "struck": 0}
-    for entry in entries.values():
-        for name in apart:
-            apart[name] += bool(getattr(entry, name))
-    assert apart == {"fitted": 23, "unobtainable": 2, "struck": 1}
-    assert len(entries) == 46
