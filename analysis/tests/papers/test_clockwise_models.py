@@ -94,6 +94,7 @@ def test_speed_ups_follow_from_links():
     # 102.4 ms of bytes take 1 / 0.45 times as long.
     later = 2**20 / pci.LINK_BYTES_NS * (1 / 0.45 - 1) / 1e6
     assert found.up("write", EIGHT, 4) == pytest.approx(4 * 110 / (110 + later))
+    assert len(bus_figures.speed_ups(found).axes) == 4
     made = judged(bus_claims.speed_ups(found))
     assert {claim.status for claim in made.values()} == {"reproduced"}
     # The other sizes of a transaction have full links here.
@@ -247,6 +248,11 @@ def test_small_packets_are_what_rings_allow():
 def test_bus_shares_are_the_printed_ones():
     for _, size, ns, printed in source.BUS_SHARES:
         assert network.bus_share_pct(size, ns) == pytest.approx(printed, abs=0.1)
+
+
+def test_buses_and_cards_are_drawn():
+    assert len(bus_figures.bursts().axes) == 1
+    assert len(bus_figures.cells().axes) == 2
 
 
 @pytest.mark.parametrize("claims", [bus_claims.bursts, bus_claims.cells])
