@@ -38,17 +38,11 @@ BURSTS = {
 HALF_KB_S, HEAVY_KB_S = 3000, 2500
 
 
-def _at(
-    table: pl.DataFrame, metric: str, *, architecture: str, text: int | None = None, **level: object
-) -> np.ndarray:
-    """A metric of one server by repetition, at these numbers of clients and levels."""
-    level = {"architecture": architecture} | level
-    if text is not None:
-        level[TEXT] = text
-    if "video" in level:
-        level[VIDEO] = level.pop("video")
+def _at(table: pl.DataFrame, metric: str, **level: object) -> np.ndarray:
+    """A metric by repetition at some levels; `text` and `video` are numbers of clients."""
+    columns = {"text": TEXT, "video": VIDEO}
     for name, value in level.items():
-        table = table.filter(pl.col(name) == value)
+        table = table.filter(pl.col(columns.get(name, name)) == value)
     return table.sort("repetition")[metric].to_numpy()
 
 

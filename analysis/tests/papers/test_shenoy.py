@@ -161,10 +161,10 @@ def test_text_and_video_are_independent():
 
 def test_the_printed_distribution_has_the_printed_means_and_peaks():
     found = Distribution.printed()
-    assert found.shares.max() == pytest.approx(1, abs=1e-3) and found.shares.min() >= 0
+    assert found.shares.max() == pytest.approx(1, abs=1e-2) and found.shares.min() >= 0
     for overload in OVERLOADS:
         clients = found.clients(FULL[0], overload)
-        assert np.mean(clients > FULL[0]) == pytest.approx(overload, rel=0.01)
+        assert np.mean(clients > FULL[0]) == pytest.approx(overload, abs=1e-3)
     # Three pairs that are one distribution to three scales, each printed to three digits.
     for claim in claims.distributions(found, FULL[0]):
         assert claim.ours == pytest.approx(claim.paper, rel=0.03), claim.id
