@@ -6,7 +6,7 @@ import polars as pl
 
 from papers.data_center import printed
 from papers.data_center.judge import judged
-from papers.data_center.names import DOCUMENTS, EXT4, NETWORKED, OPERATIONS, SIZES, TMPFS, document
+from papers.data_center.names import DOCUMENTS, EXT4, OPERATIONS, SIZES, STRIPED, TMPFS, document
 from papers.data_center.samples import interval, ratio, sample, shown
 from weir.claims import Claim
 from weir.labels import number
@@ -15,7 +15,7 @@ from weir.statistics import Interval
 
 def access(table: pl.DataFrame | None) -> Iterator[Claim]:
     """V-T2, of a table of `results.operations`."""
-    for name, filesystem in NETWORKED.items():
+    for name, filesystem in STRIPED.items():
         yield from _access(table, f"V-T2 open-close {name}", "open-close", filesystem)
         for state in ("cached", "uncached"):
             for size in ("4KiB", "1MiB"):
@@ -36,7 +36,7 @@ def _access(table: pl.DataFrame | None, name: str, operation: str, filesystem: s
 
 def response(table: pl.DataFrame | None, asked: pl.DataFrame | None) -> Iterator[Claim]:
     """V-T45, of tables of `results.served` and of `results.traffic`."""
-    for name, filesystem in NETWORKED.items():
+    for name, filesystem in STRIPED.items():
         for size in SIZES:
             yield from _response(table, f"V-T45 cached {size} {name}", size, filesystem)
         for size in (SIZES[0], SIZES[-1]):
@@ -61,7 +61,7 @@ def _from_disks(asked: pl.DataFrame | None, size: str, filesystem: str) -> str:
     """Bytes read from the disks relative to the bytes requested from them."""
     parts = []
     for where in (filesystem, EXT4):
-        levels = {"variant": document(size, cached=False), "filesystem": where}
+        levels = {"variant": document(size, where, cached=False), "filesystem": where}
         read, given = (sample(asked, metric, **levels) for metric in ("read_mb", "served_mb"))
         if read is not None and given is not None and given.mean > 0:
             parts.append(number(100 * read.mean / given.mean))
@@ -71,7 +71,7 @@ def _from_disks(asked: pl.DataFrame | None, size: str, filesystem: str) -> str:
 def _slower(table: pl.DataFrame | None) -> Iterator[Claim]:
     """Uncached documents are slower, on all file systems and for all sizes."""
     found: list[tuple[Interval, str]] = []
-    for filesystem in (EXT4, *NETWORKED.values()):
+    for filesystem in (EXT4, *STRIPED.values()):
         for size in SIZES:
             pair = (
                 _documents(table, "response_ms", filesystem, size, cached=cached) for cached in (False, True)
@@ -85,7 +85,8 @@ def _slower(table: pl.DataFrame | None) -> Iterator[Claim]:
 
 
 def _documents(table: pl.DataFrame | None, metric: str, filesystem: str, size: str, *, cached: bool):
-    levels = {"variant": document(size, cached=cached), "filesystem": filesystem, "class": DOCUMENTS}
+    variant = document(size, filesystem, cached=cached)
+    levels = {"variant": variant, "filesystem": filesystem, "class": DOCUMENTS}
     return sample(table, metric, **levels)
 
 
@@ -128,5 +129,5 @@ def _scaled(of: Interval, scale: float) -> str:
 
 def _filesystems(table: pl.DataFrame | None) -> list[str]:
     here = set() if table is None else set(table["filesystem"])
-    every = [EXT4, TMPFS, *NETWORKED.values()]
+    every = [EXT4, TMPFS, *STRIPED.values()]
     return every + sorted(here - set(every))

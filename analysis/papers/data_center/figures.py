@@ -16,12 +16,12 @@ from papers.data_center.names import (
     HOT,
     LABELS,
     MIXES,
-    NETWORKED,
     OPERATIONS,
     PLAIN,
     SHOPPERS,
     SITE,
     SIZES,
+    STRIPED,
     alpha,
     buffers,
     document,
@@ -46,7 +46,7 @@ NUMBERED = WORDS | {f"class{at}": str(at) for at in range(5)} | {ALONG: "class o
 def access(table: pl.DataFrame) -> Figure:
     """Table 2: how many times as long as on ext4 each operation takes."""
     found, was = {}, {}
-    for of, name in ((of, name) for of in (*NETWORKED.values(), GLUSTER) for name in OPERATIONS):
+    for of, name in ((of, name) for of in (*STRIPED.values(), GLUSTER) for name in OPERATIONS):
         pair = (sample(table, "us", filesystem=one, **{"class": name}) for one in (of, EXT4))
         found[of, name] = ratio(*pair)
         was[of, name] = printed.by(*(printed.access_us(one, name) for one in (of, EXT4)))
@@ -61,9 +61,14 @@ def documents(table: pl.DataFrame) -> Figure:
     """Tables 4 and 5: how many times as long as on ext4 a document takes, behind the web server."""
     found, was = {}, {}
     for cached, title in ((True, "cached (Table 4)"), (False, "not cached (Table 5)")):
-        for of, size in ((of, size) for of in NETWORKED.values() for size in SIZES):
-            cell = {"variant": document(size, cached=cached), "class": DOCUMENTS}
-            pair = (sample(table, "response_ms", filesystem=one, **cell) for one in (of, EXT4))
+        for of, size in ((of, size) for of in STRIPED.values() for size in SIZES):
+            pair = (
+                sample(
+                    table, "response_ms", filesystem=one, variant=document(size, one, cached=cached),
+                    **{"class": DOCUMENTS},
+                )
+                for one in (of, EXT4)
+            )  # fmt: skip
             found[of, size, title] = ratio(*pair)
             old = (printed.response_us(one, size, cached=cached) for one in (of, EXT4))
             was[of, size, title] = printed.by(*old)
@@ -148,10 +153,11 @@ def activity(static: pl.DataFrame | None, dynamic: pl.DataFrame | None) -> Figur
     """Fig. 6: what is read from the disk over time, on ext4, a line for each class."""
     shown = {"(a) static": (static, ""), "(b) browsing mix": (dynamic, MIXES[0])}
     name = pl.col("variant").str.extract(r"(class\d+)$").fill_null(pl.col("variant")).alias("class")
+    is_sized = pl.col("variant").str.contains(r"-\d+mib$")
     tables = [
-        table.filter(pl.col("filesystem").is_in([EXT4, ""]) & pl.col("variant").str.starts_with(mix)).select(
-            name, pl.lit(title).alias(PANEL), "second", "mb_s", "repetition"
-        )
+        table.filter(
+            pl.col("filesystem").is_in([EXT4, ""]) & pl.col("variant").str.starts_with(mix), ~is_sized
+        ).select(name, pl.lit(title).alias(PANEL), "second", "mb_s", "repetition")
         for title, (table, mix) in shown.items()
         if table is not None
     ]

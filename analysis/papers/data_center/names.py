@@ -39,14 +39,26 @@ STUDIES = {
 #: File systems. On a network: without a cache at the client, and with one.
 EXT4, TMPFS, DIRECT, CACHED, GLUSTER = "ext4", "tmpfs", "moosefs-direct", "moosefs", "glusterfs"
 NETWORKED = {"direct": DIRECT, "cached": CACHED}
+#: The same in Tables 2 and 4 to 6, where stripes of 64 KiB decide.
+STRIPED_DIRECT, STRIPED_CACHED = "cephfs-striped-direct", "cephfs-striped"
+STRIPED = {"direct": STRIPED_DIRECT, "cached": STRIPED_CACHED}
 #: What stands for which file system of the paper.
-STANDS_FOR = {EXT4: "ext3fs", TMPFS: "ramfs", DIRECT: "PVFS", CACHED: "Lustre"}
+STANDS_FOR = {
+    EXT4: "ext3fs",
+    TMPFS: "ramfs",
+    DIRECT: "PVFS",
+    CACHED: "Lustre",
+    STRIPED_DIRECT: "PVFS",
+    STRIPED_CACHED: "Lustre",
+}
 #: File systems as readers see them, in the order of figures.
 LABELS = {
     EXT4: "ext4 (ext3fs)",
     TMPFS: "tmpfs (ramfs)",
     DIRECT: "MooseFS, direct (PVFS)",
     CACHED: "MooseFS (Lustre)",
+    STRIPED_DIRECT: "CephFS, direct (PVFS)",
+    STRIPED_CACHED: "CephFS (Lustre)",
     GLUSTER: "GlusterFS",
 }
 
@@ -94,9 +106,10 @@ class Shared(NamedTuple):
     setting: str = HOT_FILES
 
 
-def document(size: str, *, cached: bool) -> str:
-    """The variant of documents of a size."""
-    return f"{size}-{'cached' if cached else 'uncached'}"
+def document(size: str, filesystem: str, *, cached: bool) -> str:
+    """The variant of documents of a size, on a file system of one disk or of several servers."""
+    where = "local" if filesystem in (EXT4, TMPFS) else "servers"
+    return f"{size}-{'cached' if cached else 'uncached'}-{where}"
 
 
 def mix_and_class(variant: str) -> tuple[str, str]:
