@@ -5,8 +5,9 @@
 # University, OSU-CISRC-12/04-TR65, 2004) asks which file system suits which tier of a data center, and what
 # sites that share one do to each other. Here its experiments are repeated an eighth of the size: ext4 for
 # ext3fs, tmpfs for ramfs, and MooseFS twice: reading directly, without a cache at the client, for PVFS, and
-# with one for Lustre. Disks are modelled, hosts are namespaces of one machine, and memory is a control
-# group's (`docs/explanation/studies-data-center.md` has all that differs).
+# with one for Lustre. In Tables 2, 4, 5 and 6, where stripes decide, CephFS with stripes of 64 KiB takes the
+# place of MooseFS, and ext4 has one disk. Disks are modelled, hosts are namespaces of one machine, and memory
+# is a control group's (`docs/explanation/studies-data-center.md` has all that differs).
 #
 # Absolute numbers are of other machines, so claims rest on ratios and orderings. Their passages and limits
 # are in `analysis/papers/data_center/claims.toml`. Most figures of the paper are pictures without numbers:
