@@ -9,6 +9,7 @@ import data_center_runs
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 from data_center_runs import Cell, write_study
 
 from papers.data_center import (
@@ -427,3 +428,30 @@ def test_the_page_of_a_study_shows_tiers_and_what_browsers_were_answered(tmp_pat
     assert "Requests completed (1/s)" in page and "40.0" in page
     # Browsers say how late they were.
     assert "Lateness, 99th percentile (ms)" in page and "7.00" in page
+
+
+def test_the_studies_have_the_variants_that_are_looked_at():
+    def factors(name):
+        path = Path(__file__).parents[3] / f"studies/data-center/{names.PREFIX}-{name}.yml"
+        return yaml.safe_load(path.read_text(encoding="utf-8"))["factors"]
+
+    filesystems = [EXT4, TMPFS, *names.STRIPED.values()]
+    assert factors(names.ACCESS)["filesystem"] == factors(names.FILES)["filesystem"] == filesystems
+    documents = itertools.product(SIZES, filesystems, (True, False))
+    assert set(factors(names.FILES)["variant"]) == {
+        names.document(size, of, cached=cached) for size, of, cached in documents
+    }
+    hot = [
+        names.shared(one) for name in (names.HYBRID, names.HYBRID_NETWORK) for one in factors(name)["variant"]
+    ]
+    sizes = {one.setting for one in hot if one.placement == names.HOT}
+    assert sizes == {f"{mib} MiB hot" for mib in (2, 4, 8, 16)} and names.HOT_FILES in sizes
+    dynamic = {names.buffers(one) for one in factors(names.DYNAMIC)["variant"]}
+    assert dynamic == {f"{mib} MiB of buffers" for mib in (4, 8, 16, 32)} and names.BUFFERS in dynamic
+    alphas = {names.alpha(one) for one in factors(names.LOCALITY)["variant"]}
+    assert min(alphas) < names.GIVEN_ALPHA < max(alphas) == 1.2 and names.GIVEN_ALPHA in alphas
+    long = {names.mix_and_class(one) for one in factors(names.LONG)["variant"]}
+    assert long == {(mix, size) for mix in MIXES for size in ("class1", "class3")}
+    tables = [names.shared(one) for one in factors(names.LONG_TABLES)["variant"]]
+    behind = {(one.site, one.background) for one in tables if one.placement == names.HOT}
+    assert behind == {("browsing", "class1")} | {(site, names.BEHIND) for site in figures.SITES}
