@@ -9,7 +9,9 @@ from papers.shenoy.results import EQUAL_PCT, SERVERS, Surface
 from weir.claims import Claim, over_seeds
 from weir.labels import number
 
-#: Within this share two responses are comparable, and a response is independent of a load.
+#: A response that is longer by no more than this share is comparable.
+COMPARABLE = 0.15
+#: Within this share a response is independent of a load.
 EQUAL = 0.05
 #: From this share more on a response is significantly longer.
 SIGNIFICANT = 0.25
@@ -44,10 +46,10 @@ def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Clai
 
 def _text_in_the_region(text: dict[str, Surface]) -> Iterator[Claim]:
     apart, shared = (text[server].without_text_zero() for server in SERVERS)
-    worse = shared.mean > apart.mean * (1 + EQUAL)
+    worse = shared.mean > apart.mean * (1 + COMPARABLE)
     low = np.add.outer(apart.text, 0 * apart.video) < HALF * apart.text[-1]
     heavy = np.add.outer(0 * apart.text, apart.video) > HALF * apart.video[-1]
-    share = 100 * (1 - (shared.values > apart.values * (1 + EQUAL)).mean(axis=(1, 2)))
+    share = 100 * (1 - (shared.values > apart.values * (1 + COMPARABLE)).mean(axis=(1, 2)))
     note = f"{number(100 * np.mean(worse & low & heavy))} % worse at low text and heavy video"
     elsewhere = worse & ~(low & heavy)
     if elsewhere.any():

@@ -182,7 +182,7 @@ def test_policies_as_printed():
         ({("cdl", "greedy"): 200}, {}, ["W-F7 greedy"]),
         ({("cdl", "prime-hopping"): 106}, {}, ["W-F7 equal"]),
         ({("bctl", "last-scheduled"): 120}, {}, ["W-F7 others"]),  # not the best
-        ({("cdl", "minimal-load"): 114}, {}, ["W-F7 CDL"]),
+        ({("cdl", "minimal-load"): 116}, {}, ["W-F7 CDL"]),
         ({}, {("cdl", "minimal-load"): 160}, ["W-F8 minimal load"]),
         ({}, {("bctl", "last-scheduled"): 151}, ["W-F8 last scheduled"]),
         ({}, {("bctl", "greedy"): 110}, ["W-F8"]),
