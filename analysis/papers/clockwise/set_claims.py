@@ -82,7 +82,7 @@ def curves(admit: Admit, **how: str) -> dict[str, Curve]:
 
 
 def delta_l(found: dict[str, Curve], admit: Admit) -> Iterator[Claim]:
-    """B-F6.4."""
+    """B-F6.4, and which loads a random layout admits (B-F6.7 end)."""
     rotation, optimized, large = (found[name] for name in ("rotation", "memory-optimized", LARGE))
     falls = {
         name: all(
@@ -116,7 +116,12 @@ def delta_l(found: dict[str, Curve], admit: Admit) -> Iterator[Claim]:
         f"{number(min(ratios))} to {number(max(ratios))} times; on the disk with WG videos keep their blocks"
     )
     yield CLAIMS.judged("B-F6.4 doubles", float(np.median(ratios)), note)
-    yield CLAIMS.judged("B-F6.4 end large", large.end_mb_s, f"{len(large.points)} pairs")
+    higher = large.end_mb_s > optimized.end_mb_s
+    note = f"{len(large.points)} pairs; more than with small buffers: {yes(higher)}"
+    yield CLAIMS.judged("B-F6.4 end large", large.end_mb_s, note, shape=higher)
+    random = found["random"]
+    note = f"{number(random.end_mb_s)} MB/s against {number(rotation.end_mb_s)}"
+    yield CLAIMS.judged("B-F6.7 end", random.end_mb_s / rotation.end_mb_s, note)
 
 
 def _doubling(small: Curve, large: Curve) -> Iterator[float]:

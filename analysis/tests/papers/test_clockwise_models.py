@@ -82,7 +82,7 @@ def speed_ups(**rates):
     links["write", EIGHT] = [1, 0.9, 0.6, 0.45]
     links["read", EIGHT] = [1, 0.98, 0.95, 0.92]
     links["read", "with bursts"] = [1, 0.99, 0.98, 0.97]
-    links["write", "with bursts"] = [1, 0.97, 0.92, 0.87]
+    links["write", "with bursts"] = [1, 0.97, 0.92, 0.85]
     links |= {("read" if key.startswith("read") else "write", EIGHT): value for key, value in rates.items()}
     return bus_claims.SpeedUps(
         alone, {key: [pci.LINK_BYTES_NS * part for part in parts] for key, parts in links.items()}
@@ -113,6 +113,10 @@ def test_disks_that_do_not_slow_each_other_down_are_not_the_papers():
     made = judged(bus_claims.speed_ups(speed_ups(write=[1, 0.45, 0.45, 0.45])))
     assert made["B-F4.13 write"].status == "not reproduced"
     assert judged(bus_claims.speed_ups(speed_ups(read=full)))["B-F4.13 read"].status == "not reproduced"
+    # More than 3.5 times as fast is not almost 3.5 times.
+    quick = speed_ups()
+    quick.links["write", "with bursts"] = [pci.LINK_BYTES_NS * part for part in (1, 0.98, 0.96, 0.9)]
+    assert judged(bus_claims.speed_ups(quick))["B-F4.14 write"].status == "not reproduced"
 
 
 # Conflicts.
@@ -515,18 +519,20 @@ def test_a_write_cache_is_as_fast_as_the_bus_until_it_is_full():
 def test_writes_that_are_no_whole_tracks_take_a_revolution_more():
     zig_zag, smooth = (judged(disk_claims.writes(Bench(zig_zag=one))) for one in (True, False))
     assert zig_zag["B-F4.10 zig-zag"].ours == pytest.approx(source.REVOLUTION_MS)
-    assert zig_zag["B-F4.10 zig-zag"].status == "reproduced"
-    assert smooth["B-F4.10 zig-zag"].status == "not reproduced"
-    assert {zig_zag[f"B-F4.10 {sectors}"].status for sectors in (2, 179)} == {FITTED}
+    assert is_met(zig_zag["B-F4.10 zig-zag"]) and not is_met(smooth["B-F4.10 zig-zag"])
+    assert {zig_zag[f"B-F4.10 {name}"].status for name in (2, 179, "zig-zag")} == {FITTED}
 
 
 def test_whole_tracks_are_written_in_a_revolution_more_than_they_have():
     made = judged(disk_claims.written_tracks(Bench()))
-    for name in ("B-F7.7 ten", "B-F7.7 eleven", "B-F7.7 sector", "B-F7.8 raw", "B-F7.8 wide"):
+    for name in ("ten", "eleven", "sector"):
+        assert made[f"B-F7.7 {name}"].status == FITTED and is_met(made[f"B-F7.7 {name}"]), name
+    for name in ("B-F7.8 raw", "B-F7.8 wide"):
         assert made[name].status == "reproduced", made[name]
     assert made["B-F7.8 raw"].ours == pytest.approx(90)
     made = judged(disk_claims.written_tracks(Bench(zig_zag=False, wide=1.0)))
-    assert made["B-F7.7 sector"].status == made["B-F7.8 wide"].status == "not reproduced"
+    assert not is_met(made["B-F7.7 sector"])
+    assert made["B-F7.8 wide"].status == "not reproduced"
 
 
 def test_the_track_cache_reads_whole_tracks():

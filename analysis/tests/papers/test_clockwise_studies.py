@@ -89,7 +89,19 @@ def test_curves_are_judged_and_drawn():
     found = judged(set_claims.delta_l(curves, admit))
     assert found["B-F6.4 left rotation"].status == "reproduced"
     assert found["B-F6.4 doubles"].ours == pytest.approx(np.median(list(ratios(curves))))
+    # A random layout admits blocks at the slowest zone's times.
+    last = {name: curve.end_mb_s for name, curve in curves.items()}
+    assert found["B-F6.7 end"].ours == pytest.approx(last["random"] / last["rotation"])
+    assert found["B-F6.7 end"].status == "reproduced"
     assert len(set_figures.delta_l(curves).axes) == 1
+
+
+def test_large_buffers_that_admit_no_more_are_not_the_thesis_s():
+    admit = fake_admit(0.98)
+    curves = set_claims.curves(admit)
+    curves["memory-optimized"] = curves["memory-optimized (large buffers)"]
+    found = judged(set_claims.delta_l(curves, admit))
+    assert found["B-F6.4 end large"].status != "reproduced"
 
 
 def ratios(curves):
@@ -328,6 +340,9 @@ def test_orderings_of_the_rotating_layout_are_found():
     found = judged([*layout_claims.rotation(rows, rows), *layout_claims.bursts(rows)])
     assert {c.id: c.status for c in found.values() if c.status != "reproduced"} == {}
     assert found["B-F6.5 extreme"].ours == pytest.approx(2)
+    # EDF that is slow at medium load, and at low load as good as the others.
+    good = layout(lambda s, t, x: as_the_thesis("deltaL" if s == "EDF" and x < 5 else s, t, x))
+    assert judged(layout_claims.rotation(good, good))["B-F6.5 EDF"].status == "not reproduced"
     assert found["B-F6.6 switches"].ours == 36
     assert (
         found["B-F6.6 switches"].holds() == "holds for 2 % apart, 5 % apart, 10 % apart; fails for 20 % apart"
