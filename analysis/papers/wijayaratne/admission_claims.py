@@ -3,7 +3,7 @@
 Every number is formed within a repetition first; its interval is over repetitions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from papers.wijayaratne import CLAIMS
 from papers.wijayaratne.results import levels, load_pct
 from weir.claims import Claim, Found
+from weir.labels import number
 from weir.load import Run, Study
 from weir.statistics import Interval, mean_interval
 
@@ -25,6 +26,30 @@ FULL_PCT = 90.0
 READING = ("seek", "rotation", "transfer")
 #: What is 1 where films have the paper's sizes, as the reading's other part.
 SCALE = "frame_scale"
+#: The reading of Figs. 5 to 9; studies that vary it have others beside it.
+BASE_READING = {"seek": "sweep", "rotation": "half", "transfer": "mean"}
+
+
+def stated(id: str, found: Mapping[str, Found]) -> Claim:
+    """A claim over settings; if its register names none, the first decides and the note has the others."""
+    if CLAIMS.register[id].setting:
+        return CLAIMS.over(id, found)
+    (name, one), *others = found.items()
+    rest = [f"{other}: {number(of.value)}" for other, of in others if of.value is not None]
+    note = "; ".join([f"{name}: {one.note}", *rest]) if others else one.note
+    return CLAIMS.judged(id, one.ours, note, shape=one.shape)
+
+
+def is_base_reading(at: Mapping[str, object]) -> bool:
+    """Whether levels are those of `BASE_READING`, where they have any."""
+    return all(at.get(name, level) == level for name, level in BASE_READING.items())
+
+
+def of_base_reading(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `BASE_READING`, of a study that varies it; else all."""
+    if READING[0] not in table.columns:
+        return table
+    return table.filter(*(pl.col(name) == level for name, level in BASE_READING.items()))
 
 
 def more_pct(part: float, whole: float) -> float:
@@ -98,11 +123,13 @@ def _over_blocks(trace: pl.DataFrame, layout: str) -> Claim:
 
 
 def load(study: Study) -> list[Claim]:
-    """W-F6, for each layout and policy."""
+    """W-F6, for each layout, policy and reading."""
     mean, busy = {}, {}
     runs: dict[str, list[Run]] = {}
     for run in study.valid_runs:
-        runs.setdefault(f"{str(levels(run)['layout']).upper()}, {levels(run)['policy']}", []).append(run)
+        at = levels(run)
+        other = [] if is_base_reading(at) else [str(at[name]) for name in READING]
+        runs.setdefault(", ".join([str(at["layout"]).upper(), str(at["policy"]), *other]), []).append(run)
     for name, of in runs.items():
         disks = [np.array(load_pct(run)) for run in of]
         mean[name] = Found(mean_interval([float(one.mean()) for one in disks]), "over all rounds and disks")
@@ -119,8 +146,25 @@ def longest_stretch(load_pct_of_disk: np.ndarray) -> int:
     return int((edges[1::2] - edges[::2]).max(initial=0))
 
 
-def policies(table: pl.DataFrame) -> list[Claim]:
-    """W-F7 and W-F8."""
+def policies(films: Mapping[str, pl.DataFrame]) -> list[Claim]:
+    """W-F7 and W-F8, for each kind of films and each reading.
+
+    Args:
+        films: results of studies with the same factors, by their films; those of other figures come first.
+    """
+    tables = {}
+    for name, table in films.items():
+        readings = by_reading(table, READING) if READING[0] in table.columns else {"": table}
+        base = ", ".join(BASE_READING.values())
+        for reading in sorted(readings, key=lambda reading: reading != base):
+            tables[", ".join(filter(None, (name, reading)))] = readings[reading]
+    by_setting = {setting: _policies(table) | _waits(table) for setting, table in tables.items()}
+    ids = next(iter(by_setting.values()))
+    return [stated(id, {setting: of[id] for setting, of in by_setting.items()}) for id in ids]
+
+
+def _policies(table: pl.DataFrame) -> dict[str, Found]:
+    """W-F7."""
     taken = {layout: means(table, "admitted", "policy", layout=layout) for layout in LAYOUTS}
     text = "; ".join(
         f"{layout.upper()}: " + ", ".join(f"{policy} {value:.0f}" for policy, value in of.items())
@@ -150,21 +194,16 @@ def policies(table: pl.DataFrame) -> list[Claim]:
     most = max(spread, key=lambda layout: spread[layout].mean())
     said = ", ".join(f"{layout.upper()} {np.mean(values):.1f} %" for layout, values in gain.items())
     less = [bctl - cdl for bctl, cdl in zip(gain["bctl"], gain["cdl"], strict=True)]
-    return [
-        CLAIMS.judged(
-            "W-F7 greedy", greedy, f"greedy is least in both layouts: {_yes(least)}; mean streams {text}",
-            shape=least,
-        ),
-        CLAIMS.judged("W-F7 equal", mean_interval(spread[most].tolist()), f"in {most.upper()}"),
-        CLAIMS.judged(
-            "W-F7 others", mean_interval(gain["bctl"]), f"best of all in BCTL: {_yes(best)}", shape=best
-        ),
-        CLAIMS.judged("W-F7 CDL", mean_interval(less), f"gains {said}"),
-        *_waits(table),
-    ]  # fmt: skip
+    note = f"greedy is least in both layouts: {_yes(least)}; mean streams {text}"
+    return {
+        "W-F7 greedy": Found(greedy, note, least),
+        "W-F7 equal": Found(mean_interval(spread[most].tolist()), f"in {most.upper()}"),
+        "W-F7 others": Found(mean_interval(gain["bctl"]), f"best of all in BCTL: {_yes(best)}", best),
+        "W-F7 CDL": Found(mean_interval(less), f"gains {said}"),
+    }
 
 
-def _waits(table: pl.DataFrame) -> list[Claim]:
+def _waits(table: pl.DataFrame) -> dict[str, Found]:
     """W-F8."""
     waits = {layout: means(table, "startup_mean_rounds", "policy", layout=layout) for layout in LAYOUTS}
     text = "; ".join(
@@ -173,7 +212,7 @@ def _waits(table: pl.DataFrame) -> list[Claim]:
     )
     smallest = all(min(of, key=of.get) == "greedy" for of in waits.values())
     ours = mean_interval(by_repetition(table, "startup_mean_rounds", policy=SCATTERED))
-    found = [CLAIMS.judged("W-F8", ours, f"mean rounds waited, {text}", shape=smallest)]
+    found = {"W-F8": Found(ours, f"mean rounds waited, {text}", smallest)}
     for policy in ("minimal-load", "last-scheduled"):
         less = {
             layout: [
@@ -186,8 +225,7 @@ def _waits(table: pl.DataFrame) -> list[Claim]:
             for layout in LAYOUTS
         }  # fmt: skip
         at = min(less, key=lambda layout, of=less: np.mean(of[layout]))
-        name = f"W-F8 {policy.replace('-', ' ')}"
-        found.append(CLAIMS.judged(name, mean_interval(less[at]), f"in {at.upper()}"))
+        found[f"W-F8 {policy.replace('-', ' ')}"] = Found(mean_interval(less[at]), f"in {at.upper()}")
     return found
 
 

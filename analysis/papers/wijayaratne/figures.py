@@ -7,7 +7,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from papers.wijayaratne import CLAIMS
-from papers.wijayaratne.admission_claims import more_pct
+from papers.wijayaratne.admission_claims import is_base_reading, more_pct, of_base_reading
 from papers.wijayaratne.results import admitted_rounds, demand_blocks, levels, load_pct
 from weir import plots
 from weir.load import Run, Study
@@ -56,7 +56,7 @@ def load(runs: Iterable[Run]) -> Figure:
     """Fig. 6: the load of one disk over time, a panel for each policy; the first repetition."""
     lines = {}
     for run in sorted(
-        (run for run in runs if run.repetition == 0),
+        (run for run in runs if run.repetition == 0 and is_base_reading(levels(run))),
         key=lambda run: (str(levels(run)["layout"]), str(levels(run)["policy"])),
     ):
         disk = np.array(load_pct(run)[0])
@@ -73,7 +73,7 @@ def policies(table: pl.DataFrame, y: str) -> Figure:
     """Figs. 7 and 8: streams, or rounds waited, by policy and block size."""
     note = "A mix of the four films, latency target 300 rounds."
     return curves(
-        table.sort("policy"),
+        of_base_reading(table).sort("policy"),
         y,
         "block_kib",
         "policy",

@@ -135,6 +135,11 @@ def test_load_is_judged_for_each_layout_and_policy(tmp_path):
     assert (mean.status, mean.ours) == ("reproduced", 70.0)
     assert mean.holds() == "holds for BCTL, random-start; fails for CDL, greedy"
     assert busy.status == "reproduced" and 480 <= busy.ours <= 500
+    runs[1].levels |= {f"admission.{name}": level for name, level in {
+        "seek": "sweep", "rotation": "whole", "transfer": "lowest", "layout": "bctl", "policy": "random-start"
+    }.items()}  # fmt: skip
+    mean, _ = admission_claims.load(SimpleNamespace(valid_runs=runs))
+    assert mean.holds() == "holds for BCTL, random-start; fails for BCTL, random-start, sweep, whole, lowest"
     runs[0].levels["admission.policy"] = "greedy"
     runs[1].levels = {"admission.layout": "bctl", "admission.policy": "random-start"}
     assert [c.status for c in admission_claims.load(SimpleNamespace(valid_runs=runs))] == [
@@ -169,7 +174,7 @@ def waits_as_printed(layout, policy):
 
 
 def test_policies_as_printed():
-    found = admission_claims.policies(tried(streams_as_printed, waits_as_printed))
+    found = admission_claims.policies({"": tried(streams_as_printed, waits_as_printed)})
     assert [claim.id for claim in found if missed(claim)] == []
     assert of(found)["W-F7 CDL"].ours == pytest.approx(15)
     assert of(found)["W-F8 minimal load"].ours == pytest.approx(20)
@@ -192,7 +197,25 @@ def test_policies_that_differ(streams, waits, bad):
     table = tried(
         lambda *at: streams.get(at, streams_as_printed(*at)), lambda *at: waits.get(at, waits_as_printed(*at))
     )
-    assert [claim.id for claim in admission_claims.policies(table) if missed(claim)] == bad
+    assert [claim.id for claim in admission_claims.policies({"": table}) if missed(claim)] == bad
+
+
+def test_policies_are_judged_for_all_films_and_readings():
+    def read(rotation, streams=streams_as_printed):
+        table = tried(streams, waits_as_printed)
+        return table.with_columns(seek=pl.lit("sweep"), rotation=pl.lit(rotation), transfer=pl.lit("mean"))
+
+    two = pl.concat([read("whole", lambda layout, policy: 100), read("half")])
+    found = of(
+        admission_claims.policies({"two scales": two, "wide": read("half", lambda layout, policy: 50)})
+    )
+    assert not missed(found["W-F7 greedy"])
+    # The reading of other studies comes first, whatever the order of the rows.
+    assert found["W-F7 greedy"].note.count("two scales, sweep, half, mean: greedy is least") == 1
+    for other in ("two scales, sweep, whole, mean: 0", "wide, sweep, half, mean: 0"):
+        assert other in found["W-F7 greedy"].note
+    assert admission_claims.of_base_reading(two).height == two.height / 2
+    assert admission_claims.of_base_reading(dropped()).equals(dropped())
 
 
 TARGETS = (100, 300, 1000)
@@ -310,6 +333,7 @@ def served(change=None, scheduler=ROUNDS):
                 row = {
                     "repetition": repetition, "scheduler": scheduler, "aperiodic_per_s": rate, "kind": kind,
                     "admitted": 33, "requested": rate, "requests": 1000, "missed": 0, "max_ms": most,
+                    "seek": "longest", "block_kib": 64,
                     "mean_ms": most / 10, "used_pct": used.get(kind, rate / 8),
                 }  # fmt: skip
                 rows.append(row | (change(kind, rate) if change else {}))
@@ -332,6 +356,20 @@ def test_three_kinds_of_requests_as_printed():
     claim = found["W-F11 deadlines"]
     assert claim.holds() == f"holds for {WORST_CASE}, rounds; fails for rounds, 24/s"
     assert claim.settings[-1].ours == 9
+
+
+def test_deadlines_are_judged_for_all_that_admission_may_assume():
+    sweep = served(lambda kind, rate: {"seek": "sweep", "missed": 1})
+    large = served(lambda kind, rate: {"block_kib": 128})
+    table = served(lambda kind, rate: {"seek": None, "block_kib": None})
+    (claim,) = service_claims.deadlines(table, pl.concat([sweep, served(), large]))
+    assert claim.status == "reproduced"
+    assert claim.holds() == (
+        f"holds for {WORST_CASE}, rounds, 128 KiB, longest seeks at admission, rounds; "
+        "fails for rounds, 64 KiB, sweep seeks at admission"
+    )
+    bad = pl.concat([sweep, served(lambda kind, rate: {"missed": 1})])
+    assert service_claims.deadlines(table, bad)[0].status == "not reproduced"
 
 
 def changed(kinds, at, **values):
@@ -361,6 +399,13 @@ def test_three_kinds_of_requests_that_differ(change, bad):
 def test_requested_streams_do_not_reach_interactive_requests(most, status):
     (claim,) = service_claims.requested(served(changed(["interactive"], [250], max_ms=most)))
     assert (claim.id, claim.status) == ("W-F12 interactive", status)
+
+
+def test_requested_streams_are_judged_for_the_paper_s_scheduler():
+    other = served(changed(["interactive"], [250], max_ms=400.0), "rounds, subgroups of 1")
+    (claim,) = service_claims.requested(pl.concat([other, served()]))
+    assert (claim.status, claim.ours) == ("reproduced", 0)
+    assert "rounds, subgroups of 1: 53.8" in claim.note
 
 
 def growing(kind, rate):
