@@ -4,20 +4,39 @@ import re
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
-from papers.clockwise.bands import BANDS as CLOCKWISE_BANDS
-from papers.hds import claims as hds_claims
-from papers.shenoy import claims as shenoy_claims
-from papers.wijayaratne import admission_claims, service_claims
-from papers.wijayaratne.bands import BANDS
 from weir import claims, notebooks, paper_registry, present
+from weir.claims import Claims, Found, Headline
 from weir.cli import main
 from weir.errors import InputError
 from weir.paper_notebook import PaperNotebook
+from weir.register import Register
+from weir.statistics import Interval
 
 ANALYSIS = Path(__file__).parents[1]
+HEADER = '[register]\nprefix = "X"\npaper = "A. Author, A paper, 1999"\nnotebook = "quick"\n'
+ENTRY = """
+[X-F1]
+place = "Fig. 1"
+passage = "twice as fast"
+says = "it is twice as fast"
+unit = "times"
+study = "quick"
+"""
+
+
+@pytest.fixture
+def register(tmp_path):
+    """Writes a register of one claim with more fields."""
+
+    def write(more="", header=HEADER, entry=ENTRY):
+        path = tmp_path / "claims.toml"
+        path.write_text(header + entry + more)
+        # A file is read once; each of these is another.
+        return Register(path.rename(tmp_path / f"{len(list(tmp_path.iterdir()))}.toml"))
+
+    return write
 
 
 def test_papers_are_found_by_their_folders():
@@ -58,85 +77,160 @@ def test_a_paper_without_results_names_the_command(tmp_path, capsys):
     assert "make" in capsys.readouterr().err
 
 
-def test_a_range_is_met_between_its_limits_only():
-    def status(ours, **rest):
-        return claims.claim("W", 162.5, ours, "%", "", limits=(80, 250), **rest).status
+# The register.
 
-    assert status(81.0) == "reproduced"
-    assert status(79.0) == "not reproduced"
-    assert status(79.0, shape_holds=True) == "shape only"
-    assert status(81.0, shape_holds=False) == "not reproduced"
-    assert status(81.0, shape_holds=np.False_) == "not reproduced"
-    assert status(81.0, shape_holds=np.True_) == "reproduced"
+
+def test_an_entry_is_read_with_its_white_space_joined(register):
+    found = register("paper = 2\nlimits = [1, inf]\nwhy = '''a\n  b'''")
+    entry = found["X-F1"]
+    assert (entry.paper, entry.limits, entry.why) == (2.0, (1.0, float("inf")), "a b")
+    assert entry.study == ("quick",) and found.header.prefix == "X" and not found.header.whole_interval
+    several = register(entry=ENTRY.replace('"quick"', '["quick", "access"]'))
+    assert several["X-F1"].study == ("quick", "access")
+
+
+def test_a_plain_number_has_fifteen_percent(register):
+    assert register("paper = 200")["X-F1"].bounds == pytest.approx((170, 230))
+    assert register("paper = -2")["X-F1"].bounds == pytest.approx((-2.3, -1.7))
+    assert register("paper = 2\nlimits = [1, 3]\nwhy = 'so'")["X-F1"].bounds == (1, 3)
+    assert register()["X-F1"].bounds is None
 
 
 @pytest.mark.parametrize(
-    "bands",
-    [BANDS, shenoy_claims.BANDS, hds_claims.BANDS, CLOCKWISE_BANDS],
-    ids=["wijayaratne", "shenoy", "hds", "clockwise"],
+    ("more", "problem"),
+    [
+        ("tolerance = 3", "unknown field `tolerance`"),
+        ("limits = [1, 2]", "has limits without a reason"),
+        ("limits = [2, 1]\nwhy = 'so'", r"field `limits` is \[2, 1\]"),
+        ("limits = 2\nwhy = 'so'", "field `limits` is 2"),
+        ("why = 'so'", "has `why` without `limits`"),
+        ("paper = inf", "field `paper` is no number"),
+        ("figure = 3", "field `figure` is 3"),
+        ("fitted = 'input'\nstruck = 'ill-formed'", "is fitted and struck"),
+        ("fitted = 'input'\nunobtainable = 'lost'", "is fitted and unobtainable"),
+        ("[X-F1]", "is no TOML"),
+        ("[Y-F1]", "claim `Y-F1`: the id is of another paper"),
+        ("[XF1]", "claim `XF1`: the id is of another paper"),
+    ],
 )
-def test_every_band_has_a_unit_and_says_what_the_paper_shows(bands):
-    assert bands.read()
-    for name, band in bands.read().items():
-        assert band["figure"] and band["says"] and band["unit"], name
-        assert "limits" not in band or band["limits"][0] <= band["limits"][1]
+def test_an_entry_that_is_wrong_is_refused(register, more, problem):
+    with pytest.raises(InputError, match=problem):
+        _ = register(more).entries
 
 
-def test_a_claim_is_judged_by_its_band():
-    claim = BANDS.judged("W-F9 100", BANDS.read()["W-F9 100"]["paper"], "as printed")
-    assert (claim.id, claim.status) == ("W-F9 100", "reproduced")
-    assert claim.note.endswith("Ours: as printed")
-    # Without a number there are only the limits.
-    slow = shenoy_claims.BANDS.judged
-    assert slow("S-F2", 1.6, "").status == "reproduced"
-    assert slow("S-F2", 1.4, "").status == "not reproduced"
-    assert slow("S-F2", 1.4, "", shape=True).status == "shape only"
+@pytest.mark.parametrize("field", ["place", "passage", "says", "unit", "study"])
+def test_an_entry_that_lacks_a_field_is_refused(register, field):
+    for entry in (
+        re.sub(f"^{field} = .*\n", "", ENTRY, flags=re.MULTILINE),
+        ENTRY.replace(f'{field} = "', f'{field} = "" # "'),
+    ):
+        with pytest.raises(InputError, match=f"claim `X-F1`: field `{field}` is missing"):
+            _ = register(entry=entry).entries
 
 
-def test_a_book_writes_the_claims_of_its_paper(tmp_path):
-    for name, bands, claim in (("one", BANDS, "W-F9 100"), ("other", shenoy_claims.BANDS, "S-F2")):
+@pytest.mark.parametrize(
+    "header",
+    ["", HEADER.replace('prefix = "X"\n', ""), HEADER + 'author = "A."\n'],
+    ids=["none", "short", "long"],
+)
+def test_a_register_without_its_header_is_refused(register, header):
+    with pytest.raises(InputError, match="table `register`"):
+        _ = register(header=header).header
+
+
+def test_a_claim_that_no_register_has_is_refused(register):
+    with pytest.raises(InputError, match="has no claim `X-F2`"):
+        Claims(register()).judged("X-F2", 1.0)
+
+
+# Judging.
+
+
+def status(register, ours, **rest):
+    return Claims(register).judged("X-F1", ours, **rest).status
+
+
+def test_a_range_is_met_between_its_limits_only(register):
+    one = register("paper = 162.5\nlimits = [80, 250]\nwhy = 'so'")
+    assert status(one, 81.0) == "reproduced"
+    assert status(one, 79.0) == "not reproduced"
+    assert status(one, 79.0, shape=True) == "shape only"
+    assert status(one, 81.0, shape=False) == "not reproduced"
+    assert status(one, 81.0, shape=np.False_) == "not reproduced"
+    assert status(one, 81.0, shape=np.True_) == "reproduced"
+    assert status(one, 81.0, is_comparable=False) == "not reproduced"
+
+
+def test_limits_without_a_number_of_the_paper_are_met_alike(register):
+    one = register("limits = [1.5, inf]\nwhy = 'so'")
+    assert status(one, 1.6) == "reproduced"
+    assert status(one, 1.4) == "not reproduced"
+    assert status(one, 1.4, shape=True) == "shape only"
+
+
+def test_a_shape_without_a_number_is_never_reproduced(register):
+    assert status(register(), 2.0, shape=True) == "shape only"
+    assert status(register(), 2.0, shape=False) == "not reproduced"
+    assert status(register("paper = 2"), None) == "not reproduced"
+
+
+def test_a_whole_interval_is_met_where_the_register_asks_for_it(register):
+    wide = Interval(2.0, 1.0, 3.0, 3, "t")
+    assert status(register("paper = 2"), wide) == "reproduced"
+    asks = register("paper = 2", header=HEADER + "whole_interval = true\n")
+    assert status(asks, wide) == "not reproduced"
+    assert status(asks, Interval(2.0, 1.9, 2.1, 3, "t")) == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [("fitted", "fitted or input"), ("unobtainable", "not obtainable"), ("struck", "struck")],
+)
+def test_a_claim_apart_keeps_its_status_and_does_not_count(register, field, expected):
+    one = Claims(register(f"paper = 2\n{field} = 'for a reason'"))
+    for ours in (2.0, 9.0, None):
+        claim = one.judged("X-F1", ours)
+        assert claim.status == expected and "for a reason" in claim.note
+    assert Headline.of([claim]).counted == 0 and Headline.of([claim]).all == 1
+
+
+def test_a_claim_says_what_was_looked_at_and_why_it_is_missed(register):
+    claim = Claims(register("paper = 2")).judged("X-F1", 3.0, "as printed", missed="it is slow")
+    assert claim.note.startswith("Fig. 1: it is twice as fast. Ours: as printed; not reproduced, because ")
+    assert claim.note.endswith(": it is slow")
+
+
+def test_the_setting_that_decides_must_be_judged(register):
+    one = Claims(register("paper = 2\nsetting = 'b'"))
+    claim = one.over("X-F1", {"a": Found(1.0), "b": Found(2.0)})
+    assert (claim.status, claim.ours) == ("reproduced", 2.0)
+    assert [at.status for at in claim.settings] == ["not reproduced", "reproduced"]
+    with pytest.raises(InputError, match="setting `b` is not one of a"):
+        one.over("X-F1", {"a": Found(2.0)})
+
+
+def test_a_claim_is_judged_once_and_listed_always(register):
+    more = ENTRY.replace("X-F1", "X-F2") + "struck = 'ill-formed'\n" + ENTRY.replace("X-F1", "X-F3")
+    one = Claims(register("paper = 2\n" + more))
+    made = [one.judged("X-F1", 2.0)]
+    found = one.completed(made)
+    assert [claim.status for claim in found] == ["reproduced", "struck", "not measured"]
+    assert "make study STUDY=quick" in found[2].note
+    assert Headline.of(found).sentence().startswith("Reproduced: 1 of 2 obtainable claims (50 %), 1 of 3")
+    with pytest.raises(InputError, match="claim `X-F1` was judged twice"):
+        one.completed(made * 2)
+
+
+def test_a_notebook_writes_the_claims_of_its_paper(tmp_path, register):
+    for name in ("one", "other"):
+        of = Claims(
+            register(header=HEADER.replace("X", name.upper()), entry=ENTRY.replace("X-", f"{name.upper()}-"))
+        )
         (tmp_path / name).mkdir()
         paper = PaperNotebook(name, tmp_path / name, {})
-        paper.claim([bands.judged(claim, 2.0, "so")])
+        paper.claim([of.judged(f"{name.upper()}-F1", 2.0, "so")])
         shown = paper.close().data
-        assert claim in shown
-    assert "W-F9 100" not in shown
+        assert f"{name.upper()}-F1" in shown
+    assert "ONE-F1" not in shown
     assert sorted(present.claims(tmp_path)["study"]) == ["one", "other"]
-
-
-def test_the_longest_stretch_is_that_of_a_nearly_full_disk():
-    load = np.full(300, 50.0)
-    load[100:150] = 99.0
-    load[200:230] = 99.0
-    # Of 10 rounds' means the first and last few are mixed with emptier ones.
-    assert 40 <= admission_claims.longest_stretch(load) <= 50
-    assert admission_claims.longest_stretch(np.full(300, 50.0)) == 0
-
-
-def test_means_are_in_the_order_of_the_levels():
-    table = pl.DataFrame({"block_kib": [256, 32, 64, 32], "admitted": [3, 1, 2, 2]})
-    assert list(admission_claims.means(table, "admitted", "block_kib").items()) == [
-        (32, 1.5),
-        (64, 2),
-        (256, 3),
-    ]
-
-
-def test_schedulers_are_named_by_what_differs():
-    name = service_claims.scheduler_name
-    assert name("scan") == "SCAN"
-    assert name("wr-round estimate=expected interactive_per_s=12 periodic=50") == service_claims.ROUNDS
-    assert name("wr-round estimate=expected interactive_per_s=24") == service_claims.OTHER_BUCKET
-    assert name("wr-round estimate=bound interactive_per_s=12") == "rounds, whole revolutions"
-
-
-def test_merged_sweeps_are_longer_from_within_the_disk_only():
-    (claim,) = service_claims.merging(draws=2000)
-    assert claim.status == "reproduced"
-    # By hand: to 100 and on to 200; and from 190 to 200 and back.
-    places = np.array([100, 200])
-    from_edge, from_within = (service_claims.sweep_ms(places, arm) for arm in (0, 190))
-    assert from_edge == pytest.approx(2 * float(service_claims.seek_ms(np.array(100))))
-    assert from_within == pytest.approx(float(service_claims.seek_ms(np.array([10, 100])).sum()))
-    seeks = service_claims.seek_ms(np.array([0, 1, 3710]))
-    assert seeks == pytest.approx([0, 0.6, 17.0], abs=0.01)
+    assert [claim.status for claim in claims.read(tmp_path / "one")] == ["not reproduced"]

@@ -155,6 +155,15 @@ def parser() -> argparse.ArgumentParser:
     trace.add_argument("stat", type=Path, help="output of `weir trace stat FILE --json`")
     trace.add_argument("--out", type=Path, help="the page (default: the same name with .html)")
 
+    claims = commands.add_parser(
+        "claims",
+        help="write one page of all claims of papers: passage, limits, ours, status",
+        description="Claims are judged by the notebooks of the papers (`figures`); those of a notebook that "
+        "was not run are shown as not measured.",
+    )
+    claims.add_argument("--out", type=Path, help="the page (default: claims.html in the results)")
+    _add_results(claims)
+
     figures = commands.add_parser("figures", help="run the notebooks and print the claims of papers")
     figures.add_argument("names", nargs="*", metavar="NOTEBOOK", help="notebooks to run (default: all)")
     figures.add_argument(

@@ -362,6 +362,20 @@ def _wanted(options: argparse.Namespace, results: Path) -> list[tuple[str, str |
     return [(name, None) for name in others] + [(template, name) for name in notebooks.unread(results)]
 
 
+def _claims(options: argparse.Namespace, console: Console) -> int:
+    from weir import locate
+    from weir.claims_page import of_papers, unique, write_claims_page
+
+    results = options.results or locate.results()
+    papers = of_papers(results)
+    for paper in papers:
+        console.print(f"{paper.register.header.prefix}: {paper.headline.sentence()}", soft_wrap=True)
+    console.print(f"all: {unique(papers).sentence()}", soft_wrap=True)
+    page = write_claims_page(papers, options.out or results / "claims.html")
+    console.print(f"claims: {page}", soft_wrap=True)
+    return 0
+
+
 def _lab(options: argparse.Namespace, console: Console) -> int:
     from weir import lab
 
@@ -408,6 +422,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "precision": _precision,
     "export": _export,
     "trace-page": _trace_page,
+    "claims": _claims,
     "figures": _figures,
     "lab": _lab,
     "sample": _sample,

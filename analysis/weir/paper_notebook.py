@@ -1,11 +1,10 @@
 """A paper's notebook: its studies, its figures and its claims."""
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 from IPython.display import HTML, Image
@@ -17,62 +16,6 @@ from weir.claims import Claim
 from weir.errors import InputError, Skipped
 from weir.load import Study
 from weir.paper_registry import load_paper
-from weir.statistics import Interval
-
-
-@dataclass(frozen=True)
-class Bands:
-    """Reported numbers of a paper, by claim, with the band for a reproduction.
-
-    Attributes:
-        path: a `bands.toml`, or a folder of such files.
-    """
-
-    path: Path
-
-    def read(self) -> dict[str, dict[str, Any]]:
-        """All of them."""
-        return _read(self.path)
-
-    def judged(
-        self,
-        name: str,
-        ours: Interval | float | None,
-        note: str,
-        *,
-        shape: bool | None = None,
-        missed: str = "",
-    ) -> Claim:
-        """A claim, judged by its bands.
-
-        Args:
-            name: its id.
-            ours: the number that these runs have, with its interval over seeds if it has one.
-            note: what was looked at.
-            shape: whether what the paper shows besides holds; None if it shows nothing besides.
-            missed: why it is missed, if it is.
-        """
-        band = self.read()[name]
-        limits = band.get("limits")
-        return claims.claim(
-            name,
-            band.get("paper"),
-            ours,
-            band["unit"],
-            f"{band['figure']}: {band['says']}. Ours: {note}",
-            limits=None if limits is None else (float(limits[0]), float(limits[1])),
-            shape_holds=shape,
-            missed=missed,
-        )
-
-
-@cache
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
-    found: dict[str, dict[str, Any]] = {}
-    for file in files:
-        found |= tomllib.loads(file.read_text(encoding="utf-8"))
-    return found
 
 
 @dataclass

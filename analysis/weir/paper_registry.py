@@ -16,6 +16,7 @@ from weir import locate
 from weir.binary_cache import BinaryCache
 from weir.errors import InputError, Skipped
 from weir.load import Study, load_study
+from weir.register import FILE, Register
 
 #: The package whose folders are searched. No paper is imported by name.
 PACKAGE = "papers"
@@ -41,10 +42,18 @@ class Paper:
 @cache
 def papers() -> dict[str, Paper]:
     """The papers by the names of their notebooks, in the order of their folders."""
-    folders = sorted(files(PACKAGE).iterdir(), key=lambda folder: folder.name)
-    found = [folder / "paper.toml" for folder in folders if (folder / "paper.toml").is_file()]
+    found = [path for folder in _folders() if (path := folder / "paper.toml").is_file()]
     read = [Paper(**tomllib.loads(path.read_text(encoding="utf-8"))) for path in found]
     return {paper.notebook: paper for paper in read}
+
+
+def registers() -> list[Register]:
+    """The registers of claims, in the order of their folders."""
+    return [Register(path) for folder in _folders() if (path := folder / FILE).is_file()]
+
+
+def _folders() -> list[Path]:
+    return sorted(Path(str(folder)) for folder in files(PACKAGE).iterdir())
 
 
 def needs_devices(prefix: str) -> bool:
@@ -68,6 +77,11 @@ def study_names(root: Path, prefix: str) -> list[str]:
         known = ", ".join(sorted({name.split("-")[0] for name in found}))
         raise InputError(root / STUDIES, f"has no study `{prefix}` or `{prefix}-*`", f"name one of {known}")
     return names
+
+
+def study_file(root: Path, name: str) -> Path | None:
+    """The file of a study; None where there is none of this name."""
+    return next((root / STUDIES).rglob(f"{name}.yml"), None)
 
 
 def run_missing(prefix: str, results: Path) -> list[str]:

@@ -1,12 +1,12 @@
 """Results as tables of text: one row per cell, estimates with their intervals."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
 import polars as pl
 
-from weir.documents import read_list
-from weir.errors import InputError
+from weir import claims as of_claims
 from weir.labels import CUT, DASH, label, number, with_interval
 from weir.load import TESTBED, Level, Study
 from weir.statistics import CONFIDENCE, POOLED, fitted
@@ -31,7 +31,6 @@ _RULE_UNITS = (
     | dict.fromkeys(("R-PLANNED", "R-ERRORS", "R-WHOLE"), ("requests", 1.0))
     | {"R-WAY": ("ms", 1.0), "R-NETWORK": ("bytes", 1.0)}
 )
-CLAIM_STATUSES = ("reproduced", "shape only", "not reproduced", "not measured")
 
 
 def results(
@@ -201,29 +200,11 @@ def claims(folder: Path) -> pl.DataFrame:
     Raises:
         InputError: a claims file is damaged.
     """
-    rows = []
-    for path in sorted(folder.glob("*/claims.json")):
-        rows += [{"study": path.parent.name, **claim} for claim in study_claims(path.parent)]
+    rows: list[dict[str, object]] = []
+    for path in sorted(folder.glob(f"*/{of_claims.FILE}")):
+        rows += [{"study": path.parent.name, **asdict(claim)} for claim in of_claims.read(path.parent)]
     names = ("study", "id", "status", "paper", "ours", "interval", "unit", "note")
-    return pl.DataFrame({name: [_text(row.get(name)) for row in rows] for name in names})
-
-
-def study_claims(folder: Path) -> list[dict[str, object]]:
-    """The claims of one study; none without `claims.json`.
-
-    Raises:
-        InputError: the file is damaged, or a claim has no known status.
-    """
-    path = folder / "claims.json"
-    if not path.exists():
-        return []
-    remedy = "run the notebook that writes it again"
-    found = read_list(path, remedy)
-    for claim in found:
-        if claim.get("status") not in CLAIM_STATUSES:
-            wanted = ", ".join(CLAIM_STATUSES)
-            raise InputError(path, f"field `status` is {claim.get('status')!r}, not one of {wanted}", remedy)
-    return found
+    return pl.DataFrame({name: [_text(row[name]) for row in rows] for name in names})
 
 
 def _cells(table: pl.DataFrame, names: list[str]) -> list[tuple[tuple[Level, ...], pl.DataFrame]]:

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from weir import interactive, pages, present
+from weir import claims, interactive, pages, present
 from weir.answers import answers, drifting
 from weir.change_points import change_points
 from weir.derive import keep_metrics
@@ -112,7 +112,7 @@ def render(study: Study) -> str:
         excluded=_rows(present.excluded(study)),
         rules=_rows(present.rules(study)),
         fidelity=_fidelity(study),
-        claims=present.study_claims(study.path),
+        claims=claims.read(study.path),
         host=_host(study),
         text=_text,
     )

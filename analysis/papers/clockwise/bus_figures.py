@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from papers.clockwise import conflicts, memory, network, pci
+from papers.clockwise import CLAIMS, conflicts, memory, network, pci, source
 from papers.clockwise.bus_claims import SEEDS, WORDS, SpeedUps, Strings
 from papers.clockwise.experiments import SIZES_KB
 from weir import plots
@@ -19,28 +19,33 @@ def bursts() -> Figure:
         for name, cycles in pci.SELECT_CYCLES.items()
     }
     return plots.curves(
-        found, "Burst (words of 4 bytes)", "Bandwidth (MB/s)", level=[125.8], at=[20], xlim=(0, 129),
-        legends=["lower right"],
+        found, "Burst (words of 4 bytes)", "Bandwidth (MB/s)", level=_paper("B-F4.4"), at=[20],
+        xlim=(0, 129), legends=["lower right"],
         note="Dotted: 125.8 MB/s, and 20 words.",
     )  # fmt: skip
 
 
 def speed_ups(found: SpeedUps) -> Figure:
     """Figs. 4.13, 4.14 and 7.9."""
-    numbers = {
-        ("read", "without bursts"): 3.7, ("write", "without bursts"): 1.8,
-        ("read", "with bursts"): 4.0, ("write", "with bursts"): 3.5,
+    panels = {
+        ("read", "without bursts"): "B-F4.13", ("write", "without bursts"): "B-F4.13",
+        ("read", "with bursts"): "B-F4.14", ("write", "with bursts"): "B-F4.14",
     }  # fmt: skip
+    modes = {"with bursts": "with bursts", "without bursts": CLAIMS.register["B-F4.13 read"].setting}
     lines = {
-        (", ".join(panel), _several(disks, "disk")): Curve(
-            SIZES_KB, [found.up(*panel, disks, kb) for kb in SIZES_KB]
+        (f"{operation}, {bursts}", _several(disks, "disk")): Curve(
+            SIZES_KB, [found.up(operation, modes[bursts], disks, kb) for kb in SIZES_KB]
         )
-        for panel in numbers
+        for operation, bursts in panels
         for disks in range(1, 5)
+    }
+    printed = {
+        f"{operation}, {bursts}": _paper(f"{claim} {operation}")
+        for (operation, bursts), claim in panels.items()
     }
     figure = plots.curves(
         lines, "Block (KB)", "Speed-up over one disk", columns=2, share="xy",
-        level={", ".join(panel): [number] for panel, number in numbers.items()},
+        level=printed,
         note="Zone 0, a Fast SCSI-2 bus for each disk. Dotted: the thesis's four disks with 1 MB.",
     )  # fmt: skip
     plots.powers_of_two(figure.axes[0], SIZES_KB)
@@ -63,7 +68,8 @@ def cheetahs(found: Strings) -> Figure:
         )
         lines[right, f"{layout}, in step"] = Curve(DISKS, step)
     return plots.curves(
-        lines, "Disks", ("Aggregate (MB/s)", "PCI conflicts (1,000/s)"), level={left: (88, 100)},
+        lines, "Disks", ("Aggregate (MB/s)", "PCI conflicts (1,000/s)"),
+        level={left: _paper("B-F4.17 read", "B-F4.17 write")},
         legends=("lower right", "upper left"),
         note="3: bus after bus with three disks; 2+1: two on each, then a third. Dotted: the thesis's "
         "maxima. Shades: all phases.",
@@ -79,19 +85,18 @@ def shared_bus(found: Strings) -> Figure:
     lines = {
         (left, "mean"): Curve(list(own), [times.mean() for times in own.values()]),
         (left, "90th percentile"): Curve(list(own), [np.quantile(times, 0.9) for times in own.values()]),
-        (left, ""): [Curve(ends, [low] * 2, [low] * 2, [high] * 2, more=grey) for low, high in _PRINTED_MS],
+        (left, ""): [
+            Curve(ends, [low] * 2, [low] * 2, [high] * 2, more=grey) for low, high in source.PARALLEL_MS
+        ],
     } | {(right, f"{_several(n, 'disk')} on the bus"): Curve.shares(found.times(n)) for n in (1, 2, 3)}
     service = "Service time of 1 MB (ms)"
     figure = plots.curves(
-        lines, ("Disks, two on a bus", service), (service, "Share of requests"), at={right: (70, 73, 88)},
+        lines, ("Disks, two on a bus", service), (service, "Share of requests"),
+        at={right: _paper("B-F8.1 one", "B-F8.1 two", "B-F8.1 three")},
         note="Grey: the thesis's means and 90th percentiles of 2 to 5 disks. Dotted: its shortest times.",
     )  # fmt: skip
     figure.axes[0].set_ylim(60, 90)
     return figure
-
-
-#: The thesis's means and 90th percentiles of service times.
-_PRINTED_MS = ((72.0, 73.3), (73.9, 75.3))
 
 
 def cells() -> Figure:
@@ -111,11 +116,17 @@ def cells() -> Figure:
     }
     figure = plots.curves(
         lines, "AAL5 packet (bytes)", ("User bandwidth (Mb/s)", "Network and disk (MB/s)"),
-        level={left: [135.7], right: (43, 57)}, legends=["lower right"] * 2,
+        level={left: _paper("B-F4.19 most"), right: _paper("B-F7.11 least", "B-F7.11 most")},
+        legends=["lower right"] * 2,
         note="Dotted: the thesis's greatest and least rates.",
     )  # fmt: skip
     plots.log_x(figure.axes[0])
     return figure
+
+
+def _paper(*ids: str) -> list[float]:
+    """The thesis's numbers of claims."""
+    return [paper for id in ids if (paper := CLAIMS.register[id].paper) is not None]
 
 
 def _several(number: int, what: str) -> str:

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from papers.clockwise import source
-from papers.clockwise.disk_claims import KNEE, bandwidth_mb_s, write_behind_mb_s
+from papers.clockwise import CLAIMS, source
+from papers.clockwise.disk_claims import KNEE, STROKE, bandwidth_mb_s, write_behind_mb_s
 from papers.clockwise.disk_times import Drive
 from papers.clockwise.experiments import CDF_SIZES_KB, SIZES_KB, WIDE, Bench, sectors_of
 from weir import plots
@@ -20,15 +20,16 @@ def seeks(drive: Drive) -> Figure:
     distance = np.arange(1, 5812)
     formula = np.where(distance < KNEE, 9.5 - 1.5e-6 * (distance - 2000.0) ** 2, 6.1 + 0.002 * distance)
     measured = {"color": "#222222", "linestyle": "none", "marker": "^", "markersize": 5}
+    short, knee, longest = (CLAIMS.register[f"B-F4.5 {one}"].paper for one in ("one", "knee", "longest"))
     found = {
         "model: mean": Curve(distance, [drive.seek_ms(int(d)) for d in distance]),
         "the thesis's formulas, coefficients corrected": Curve(distance, formula),
-        "measured: 1.9 ms for one cylinder, 17.8 ms at most": Curve([1, 5811], [1.9, 17.8], more=measured),
+        "measured: one cylinder, and the longest": Curve([1, STROKE], [short, longest], more=measured),
     }
     return plots.curves(
         {("", name): one for name, one in found.items()}, "Distance (cylinders)", "Seek (ms)",
-        at=[KNEE], ylim=(0, 20), legends=["lower right"],
-        note="Dotted: 1,500 cylinders. The model does not vary for one distance.",
+        at=[KNEE], level=[knee], ylim=(0, 20), legends=["lower right"],
+        note="Dotted: 1,500 cylinders and 9.1 ms, where the curve becomes a line.",
     )  # fmt: skip
 
 
@@ -43,7 +44,8 @@ def bandwidths(bench: Bench) -> Figure:
         look = {"linewidth": 1.0, "markersize": 2, "marker": "o", "linestyle": "-"}
         found |= {(title, zone): Curve(SIZES_KB, own, more=look) for title, own in rates.items()}
     figure = plots.curves(
-        found, "Block (KB)", "Bandwidth (MB/s)", share="xy", level=[9.5], title="Zone",
+        found, "Block (KB)", "Bandwidth (MB/s)", share="xy", title="Zone",
+        level=[CLAIMS.register["B-F4.6"].paper],
         note="Means of up to 400 requests that begin a track. Dotted: Fast SCSI-2, 9.5 MB/s.",
     )  # fmt: skip
     plots.powers_of_two(figure.axes[0], SIZES_KB[::2])
@@ -118,7 +120,8 @@ def writes(bench: Bench) -> Figure:
             found[panel, f"raw, {name}"] = Curve.shares(bench.raw(zone, 2048, write=True, **changes))
             found[panel, f"Clockwise, {name}"] = Curve.shares(own)
     return plots.curves(
-        found, SERVICE, SHARE, share="y", at={tracks: (11, 12 * source.REVOLUTION_MS), outer: (111, 120)},
+        found, SERVICE, SHARE, share="y",
+        at={tracks: [n * source.REVOLUTION_MS for n in (11, 12)], outer: source.RAW_WRITES_MS},
         note="Dotted: (a) 11 and 12 revolutions, (b) where most of the thesis's raw writes by Fast SCSI-2 "
         "are.",
     )  # fmt: skip

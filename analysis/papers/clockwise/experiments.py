@@ -55,6 +55,13 @@ class Bench:
         count = self._count(zone, block_kb * KB // SECTOR_BYTES)
         return self._served(zone, track_cache.blocks(block_kb, count), write, changes)
 
+    def seeks(self, zone: int, distance_cylinders: int) -> np.ndarray:
+        """Service times in ms of reads of a sector, each so many cylinders from the one before."""
+        far = distance_cylinders * self.drive.heads * self.drive.track(zone)
+        asked = [Request(far * (at % 2), 1) for at in range(COUNT + 1)]
+        # The first begins where the arm is.
+        return self._served(zone, asked, False, {})[1:]
+
     def cached(self, zone: int, block_kb: int) -> tuple[np.ndarray, np.ndarray, float]:
         """Blocks of a partition with the track cache.
 

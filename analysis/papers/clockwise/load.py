@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from papers.clockwise import source
-from papers.clockwise.bands import BANDS
+from papers.clockwise import CLAIMS, source
 from papers.traces import paper
 from papers.traces.disks import DAY_S, Cello
 from weir.binary_cache import BinaryCache
@@ -74,7 +73,7 @@ class Slice:
                 f"by disk {', '.join(number(v) for v in off)} %, means of {len(SEEDS)} days; disks 1, 3 and "
                 f"4 have {others}; {held}"
             )
-            yield BANDS.judged(f"B-T7.1 {name}", float(off.max()), note)
+            yield CLAIMS.judged(f"B-T7.1 {name}", float(off.max()), note)
 
 
 def day_table(cello: Cello) -> pl.DataFrame:
@@ -99,11 +98,8 @@ def day_claims(cello: Cello) -> Iterator[Claim]:
     """B-T6.5."""
     totals = cello.minutes.sum(axis=2)
     same = bool((totals == np.array(paper.DAY_REQUESTS)[:, None]).all())
-    note = (
-        f"each disk's as printed on {totals.shape[1]} days: {'yes' if same else 'no'}; the specification is "
-        "held to it"
-    )
-    yield BANDS.judged("B-T6.5 requests", over_seeds(totals.sum(axis=0)), note, shape=same)
+    note = f"each disk's as printed on {totals.shape[1]} days: {'yes' if same else 'no'}"
+    yield CLAIMS.judged("B-T6.5 requests", over_seeds(totals.sum(axis=0)), note, shape=same)
     off = 100 * np.abs(cello.minutes.max(axis=2).mean(axis=1) / np.array(source.DAY_PEAKS) - 1)
-    note = f"by disk {', '.join(number(v) for v in off)} %, means; the specification is held to it"
-    yield BANDS.judged("B-T6.5 peaks", float(off.max()), note)
+    note = f"by disk {', '.join(number(v) for v in off)} %, means"
+    yield CLAIMS.judged("B-T6.5 peaks", float(off.max()), note)

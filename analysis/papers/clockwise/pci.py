@@ -26,9 +26,11 @@ UNALIGNED_READ_NS = 1_800
 FIFO_BYTES = {"ncr810": 64, "ncr875": 512}
 #: 4.1.2: Fast SCSI-2 takes 50 us a sector.
 LINK_BYTES_NS = 512 / 50_000
-#: "Only a few bytes" in a transaction (4.3.6), before bursts are enabled: a memory word. The thesis does not
-#: say.
-WORD_BURST_BYTES = 8
+#: "Only a few bytes" in a transaction (4.3.6), before bursts are enabled: the thesis does not say how many.
+#: Requests are aligned to the 8 bytes of a memory word.
+WORD_BURSTS_BYTES = (4, 8, 16)
+#: 4.3.6: 64 bytes that are read from SDRAM.
+SDRAM_64_NS = 840
 #: How far the time in which a link fills a burst goes up and down, as a share: disks are not in step. Ours.
 JITTER = 0.2
 #: Bursts of each card that are followed.
@@ -92,15 +94,18 @@ def delayed_ms(block_kb: float, alone: float, together: float) -> float:
     return max(block_kb * KB * (1 / together - 1 / alone) / 1e6, 0.0)
 
 
+def words(size_bytes: int) -> str:
+    """The name of transactions of a few bytes, as in the register."""
+    return f"{size_bytes} bytes a transaction"
+
+
 def modes(operation: str) -> dict[str, tuple[int, float]]:
     """Bytes of a burst and its time with NCR53c810 cards: without PCI bursts and with (Figs. 4.13, 4.14)."""
     if operation == "read":
-        return {
-            "without bursts": (WORD_BURST_BYTES, write_ns(WORD_BURST_BYTES, "ncr810")),
-            "with bursts": (64, write_ns(64, "ncr810")),
-        }
-    return {
-        "without bursts": (WORD_BURST_BYTES, read_ns(WORD_BURST_BYTES)),
+        few = {words(size): (size, write_ns(size, "ncr810")) for size in WORD_BURSTS_BYTES}
+        return few | {"with bursts": (64, write_ns(64, "ncr810"))}
+    few = {words(size): (size, read_ns(size)) for size in WORD_BURSTS_BYTES}
+    return few | {
         "with bursts": (64, float(UNALIGNED_READ_NS)),
         "with bursts, aligned": (64, read_ns(64)),
     }

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from papers.clockwise import CLAIMS
 from papers.clockwise.admission import Admit
-from papers.clockwise.bands import BANDS
 from papers.clockwise.disk_claims import yes
 from papers.clockwise.results import DISKS, disk, shown_disks
 from papers.clockwise.streams import LAYOUTS, Task, in_turn
-from weir.claims import Claim, over_seeds
+from weir.claims import Claim, Found, over_seeds
 from weir.documents import read_document
 from weir.labels import number
 from weir.load import RUN_AGAIN, Run, Study
-from weir.statistics import ratio_interval
+from weir.register import BAND
+from weir.statistics import Interval, ratio_interval
 
 #: The CELLO disk that has a contract.
 CLASS = "cello5"
@@ -123,7 +124,7 @@ def delta_l(admit: Admit) -> Iterator[Claim]:
         tasks = [*pairs, *([Task("server", cost_ms, 3000.0)] if cost_ms else [])]
         found, exact = admit(tasks, "thesis"), admit(tasks, "exact")
         note = f"utilisation {found.utilisation:.3f}; over all intervals {number(exact.delta_l_ms)} ms"
-        yield BANDS.judged(f"B-F6.13 {name}", found.delta_l_ms, note)
+        yield CLAIMS.judged(f"B-F6.13 {name}", found.delta_l_ms, note)
 
 
 def contracts(found: Contracts, sporadic: Contracts) -> Iterator[Claim]:
@@ -142,21 +143,33 @@ def contracts(found: Contracts, sporadic: Contracts) -> Iterator[Claim]:
     start = plain[0].from_min + plain[0].period().start
     note = f"from minute {start:.0f} on for {PERIOD_MIN}; the day's busiest minute {number(peak)} I/Os/s"
     missed = "the stand-in has the day's total and its busiest minute, not the hour that the thesis chose"
-    yield BANDS.judged("B-F6.12", over_seeds(rates), note, missed=missed)
+    yield CLAIMS.judged("B-F6.12", over_seeds(rates), note, missed=missed)
+    ways = {"containers": found} | ({"replenishment": sporadic} if sporadic.minutes["qos-10"] else {})
+    yield CLAIMS.over("B-F6.13 mean", {name: _mean(way) for name, way in ways.items()})
+    yield CLAIMS.over("B-F6.13 more", {name: _more(way) for name, way in ways.items()})
+    yield CLAIMS.over("B-F6.13 anomaly", {name: _anomaly(way) for name, way in ways.items()})
+
+
+def _mean(found: Contracts) -> Found:
     busy = {key: found.at_s(key, busy=True) for key in SETTINGS}
-    calm = {key: found.at_s(key, busy=False) for key in SETTINGS}
-    other = {key: sporadic.at_s(key, busy=True) for key in SETTINGS} if sporadic.minutes["qos-10"] else {}
     better = all(a > b for a, b in zip(busy["qos-0"], busy["qos-10"], strict=True))
-    other_way = f"; with a sporadic server {_settings(other)}" if other else ""
-    note = f"{_settings(busy)}{other_way}; less than without in every run: {yes(better)}"
-    yield BANDS.judged("B-F6.13 mean", over_seeds(busy["qos-10"]), note, shape=better)
+    note = f"{_settings(busy)}; less than without in every run: {yes(better)}"
+    return Found(over_seeds(busy["qos-10"]), note, better)
+
+
+def _more(found: Contracts) -> Found:
+    busy = {key: found.at_s(key, busy=True) for key in SETTINGS}
     more = [a / b for a, b in zip(busy["qos-20"], busy["qos-10"], strict=True)]
-    yield BANDS.judged("B-F6.13 more", over_seeds(more), note)
+    return Found(over_seeds(more), _settings(busy))
+
+
+def _anomaly(found: Contracts) -> Found:
+    calm = {key: found.at_s(key, busy=False) for key in SETTINGS}
     ratio = [a / b for a, b in zip(calm["qos-10"], calm["qos-0"], strict=True)]
-    ordered = float(np.mean(calm["qos-20"])) >= float(np.mean(calm["qos-10"]))
-    note = f"{_settings(calm)}; 20 % is not better than 10 %: {yes(ordered)}"
+    ordered = float(np.mean(calm["qos-20"])) > float(np.mean(calm["qos-10"]))
+    note = f"{_settings(calm)}; 20 % is worse than 10 %: {yes(ordered)}"
     missed = "requests of a contract go first in slack here, so that it does no harm when there is slack"
-    yield BANDS.judged("B-F6.13 anomaly", over_seeds(ratio), note, shape=ordered, missed=missed)
+    return Found(over_seeds(ratio), note, ordered, missed=missed)
 
 
 def _settings(found: dict[str, list[float]]) -> str:
@@ -191,28 +204,58 @@ def crosstalk(rows: pl.DataFrame, kept: pl.DataFrame) -> Iterator[Claim]:
         rows: what is served early uses its slot up.
         kept: it leaves its slot to the next.
     """
-    factors = sorted(rows["factor"].unique())
-    top = factors[-1]
-    middle = factors[len(factors) // 2]
-    end, half, first = (_latencies(rows, "rt", factor) for factor in (top, middle, factors[0]))
-    steady = float(end.mean() / half.mean()) < 2
-    other = _latencies(kept, "rt", top).mean() if not kept.is_empty() else None
+    ways = {"slots used up (6.3.2)": rows} | ({} if kept.is_empty() else {"slots left to the next": kept})
+    yield CLAIMS.over("B-F6.14 plateau", {name: _plateau(way) for name, way in ways.items()})
+    yield CLAIMS.over("B-F6.14 unscheduled", {name: _unscheduled(way) for name, way in ways.items()})
+    yield CLAIMS.over("B-F6.14 little", {name: _little(way) for name, way in ways.items()})
+
+
+def _factors(rows: pl.DataFrame) -> list[int]:
+    return sorted(rows["factor"].unique())
+
+
+def _plateau(rows: pl.DataFrame) -> Found:
+    first, *_, before, top = _factors(rows)
+    least, earlier, end = (_latencies(rows, "rt", factor) for factor in (first, before, top))
+    steady = abs(float(end.mean() / earlier.mean()) - 1) <= BAND
+    rises = bool(end.mean() > least.mean())
+    low, high = CLAIMS.register["B-F6.14 plateau"].bounds or (0.0, np.inf)
+    by_disk = end.mean(axis=0)
+    inside = bool(((by_disk >= low * (1 - BAND)) & (by_disk <= high * (1 + BAND))).all())
     note = (
-        f"by disk {', '.join(number(v) for v in end.mean(axis=0))} ms; means at factors of {factors[0]} and "
-        f"{middle}: {number(first.mean())} and {number(half.mean())} ms; less than "
-        "twice that at the end: "
-        f"{yes(steady)}; {number(other)} ms where early requests leave their slots to the next"
+        f"by disk {', '.join(number(v) for v in by_disk)} ms, all near the range: {yes(inside)}; "
+        f"means at factors of {first} and {before}: {number(least.mean())} and {number(earlier.mean())} ms; "
+        f"within {BAND:.0%} at the last two: {yes(steady)}"
     )
     missed = "a request waits for a block of 1 MB that was begun, some 60 ms on a disk that is full"
-    yield BANDS.judged("B-F6.14 plateau", over_seeds(end.mean(axis=1)), note, shape=steady, missed=missed)
+    return Found(over_seeds(end.mean(axis=1)), note, steady and rises and inside, missed=missed)
+
+
+def _unscheduled(rows: pl.DataFrame) -> Found:
+    factors = _factors(rows)
     loose = {factor: _latencies(rows, "bef", factor) for factor in factors}
     # With some factors requests are never answered.
-    last = max(factor for factor, values in loose.items() if np.isfinite(values).all())
+    answered = [factor for factor, values in loose.items() if np.isfinite(values).all()]
     words = ", ".join(f"{factor}: {number(float(values.mean()))}" for factor, values in loose.items())
+    if not answered:
+        return Found(None, f"requests are left unanswered at all factors: {words} ms")
+    last = answered[-1]
     note = f"at a factor of {last}, the last at which all are answered; unscheduled by factor {words} ms"
-    each = [np.exp(np.log(values).mean(axis=1)) for values in (loose[last], _latencies(rows, "rt", last))]
     rises = bool(loose[last].mean() > loose[factors[0]].mean())
-    yield BANDS.judged("B-F6.14 unscheduled", ratio_interval(*each), note, shape=rises)
+    return Found(_by_scheduled(rows, last), note, rises)
+
+
+def _little(rows: pl.DataFrame) -> Found:
+    first = _factors(rows)[0]
+    if not np.isfinite(_latencies(rows, "bef", first)).all():
+        return Found(None, "requests are left unanswered")
+    return Found(_by_scheduled(rows, first), "geometric means over disks")
+
+
+def _by_scheduled(rows: pl.DataFrame, factor: int) -> Interval:
+    """Geometric mean over disks of latencies without a contract, by that with one."""
+    each = [np.exp(np.log(_latencies(rows, kind, factor)).mean(axis=1)) for kind in ("bef", "rt")]
+    return ratio_interval(*each)
 
 
 def _latencies(rows: pl.DataFrame, kind: str, factor: int) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
+from papers.clockwise import CLAIMS
 from papers.clockwise.qos import SETTINGS, Contracts
 from papers.clockwise.results import disk, shown_disks
 from weir import plots
@@ -31,7 +32,7 @@ def contracts(found: Contracts) -> Figure:
         share="x", ylim=None,
         note="First repetition. Grey: 20 to 40 I/Os per second, for which the thesis makes its contracts.",
     )  # fmt: skip
-    figure.axes[0].axhspan(20, 40, color=plots.PRINTED, alpha=0.15, linewidth=0)
+    figure.axes[0].axhspan(*CLAIMS.register["B-F6.12"].limits, color=plots.PRINTED, alpha=0.15, linewidth=0)
     figure.axes[0].set_ylim(bottom=0)
     plots.log_y(figure.axes[1:])
     return figure
@@ -50,6 +51,7 @@ def crosstalk(rows: pl.DataFrame) -> Figure:
         table, "ms", x="factor", hue="kind", col="disk", order={"kind": ["rt", "bef"], "disk": disks},
         words=words, runs=False, note="Grey: 25 to 51 ms, where the thesis's latencies settle.",
     )  # fmt: skip
+    settled = CLAIMS.register["B-F6.14 plateau"].limits
     for axis in figure.axes:
-        axis.axhspan(25, 51, color=plots.PRINTED, alpha=0.15, linewidth=0)
+        axis.axhspan(*settled, color=plots.PRINTED, alpha=0.15, linewidth=0)
     return figure

@@ -5,8 +5,10 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from papers.clockwise import CLAIMS
 from papers.clockwise.admission import Curve
 from papers.clockwise.sets import FACTORS, Crosstalk
+from papers.clockwise.streams import in_turn, rate_mb_s
 from papers.clockwise.timelines import BEST_EFFORT
 from weir import plots
 
@@ -59,9 +61,11 @@ def delta_l(found: dict[str, Curve]) -> Figure:
             x, y = zip(*((x, v.delta_l_ms / 1e3) for x, v in found[name].of(kind)), strict=True)
             lines["", f"{name}: {kind}" if nth else first] = plots.Curve(x, y, like=first, more=own)
     ring = {"marker": "o", "markersize": 9, "fillstyle": "none", "color": "#222222", "linestyle": "none"}
-    lines["", "the thesis's 925 ms"] = plots.Curve([16.48], [0.925], more=ring)
+    ids = ("B-F6.13 0", "B-F6.4 end memory", "B-F6.4 end rotation")
+    slack_ms, *ends = (CLAIMS.register[id].paper for id in ids)
+    lines["", "24 pairs in the thesis"] = plots.Curve([rate_mb_s(in_turn(24))], [slack_ms / 1e3], more=ring)
     return plots.curves(
-        lines, "Real-time load (MB/s)", "deltaL (s)", at=(15.5, 18), xlim=(0, 19), ylim=(0, 3.2), height=3.4,
+        lines, "Real-time load (MB/s)", "deltaL (s)", at=ends, xlim=(0, 19), ylim=(0, 3.2), height=3.4,
         note="Dotted: where the thesis says that curves end. `random` is not in its figure.",
     )  # fmt: skip
 

@@ -36,6 +36,11 @@ ZONES = tuple(
 #: 4.3.4 and 4.3.5: shortest and longest reads and writes in zone 0, in ms, by sectors.
 READS_MS = {2: (2.0, 11.1), 179: (15.0, 20.9), 180: (15.1, 21.0), 358: (27.4, 29.5)}
 WRITES_MS = {2: (1.0, 10.8), 179: (10.3, 18.7)}
+#: Fig. 7.4: the axis of the plot of 1 MB. 7.2.3: most raw writes of 1 MB to zone 0 through Fast SCSI-2.
+INNER_READS_MS = (170, 200)
+RAW_WRITES_MS = (111, 120)
+#: Fig. 7.10: means and 90th percentiles of service times of 2 to 5 disks.
+PARALLEL_MS = ((72.0, 73.3), (73.9, 75.3))
 
 #: Table 6.3: bandwidth of a stream, and its periods in s for blocks of 256 KB, 512 KB, 1 and 2 MB.
 PERIOD_BLOCKS_KB = (256, 512, 1024, 2048)

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 
 import polars as pl
 
-from papers.clockwise import source
-from papers.clockwise.bands import BANDS
+from papers.clockwise import CLAIMS, source
+from papers.clockwise.disk_claims import yes
 from weir.binary_cache import BinaryCache
 from weir.claims import Claim
 from weir.labels import number
@@ -37,19 +38,15 @@ def claims(found: dict[int, list[float]]) -> Iterator[Claim]:
     """B-T6.4."""
     for kb, printed in source.WORST_CASE_MS.items():
         off = [100 * (ours / paper - 1) for ours, paper in zip(found[kb], printed, strict=True)]
-        inside = sum(abs(part) <= 8 for part in off)
-        rises = all(b >= a - 1.5 for a, b in zip(found[kb], found[kb][1:], strict=False))
-        note = (
-            f"{inside} of {len(off)} zones within 8 %, from {min(off):+.1f} to {max(off):+.1f} %; rises "
-            "from zone to zone: "
-            f"{'yes' if rises else 'no'}"
-        )
+        # The table itself falls a little here and there, and has whole milliseconds.
+        fall = 0.5 + max(0, *(a - b for a, b in pairwise(printed)))
+        rises = all(b >= a - fall for a, b in pairwise(found[kb]))
+        note = f"from {min(off):+.1f} to {max(off):+.1f} %; rises from zone to zone: {yes(rises)}"
         missed = (
             "the thesis's column has three steps (42, 43 and 50 ms), as if it were measured in whole tracks"
             if kb == 128
             else 'the percentile behind each cell is not in the thesis: "95 or higher"'
         )
         name = "1 MB" if kb == 1024 else f"{kb} KB"
-        yield BANDS.judged(
-            f"B-T6.4 {name}", max(abs(part) for part in off), note, shape=rises or None, missed=missed
-        )
+        worst = max(abs(part) for part in off)
+        yield CLAIMS.judged(f"B-T6.4 {name}", worst, note, shape=rises, missed=missed)

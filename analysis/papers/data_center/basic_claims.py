@@ -1,13 +1,13 @@
-"""Claims of Tables 2, 4, 5 and 6: what a file system costs, alone and behind a web server."""
+"""Claims of Tables 2, 4 and 5, and Table 6: what a file system costs, alone and behind a web server."""
 
 from collections.abc import Iterator
 
 import polars as pl
 
 from papers.data_center import printed
-from papers.data_center.judge import judged, shown
-from papers.data_center.names import DOCUMENTS, EXT4, NETWORKED, OPERATIONS, SIZES, TMPFS, document
-from papers.data_center.samples import interval, quotient, ratio, sample
+from papers.data_center.judge import judged
+from papers.data_center.names import DOCUMENTS, EXT4, OPERATIONS, SIZES, STRIPED, TMPFS, document
+from papers.data_center.samples import interval, ratio, sample, shown
 from weir.claims import Claim
 from weir.labels import number
 from weir.statistics import Interval
@@ -15,7 +15,7 @@ from weir.statistics import Interval
 
 def access(table: pl.DataFrame | None) -> Iterator[Claim]:
     """V-T2, of a table of `results.operations`."""
-    for name, filesystem in NETWORKED.items():
+    for name, filesystem in STRIPED.items():
         yield from _access(table, f"V-T2 open-close {name}", "open-close", filesystem)
         for state in ("cached", "uncached"):
             for size in ("4KiB", "1MiB"):
@@ -30,33 +30,19 @@ def _access(table: pl.DataFrame | None, name: str, operation: str, filesystem: s
     )
     if ours is None or local is None:
         return
-    paper = printed.by(*(printed.access_us(where, operation) for where in (filesystem, EXT4)))
     note = f"medians, {number(ours.mean)} by {number(local.mean)} us"
-    yield from judged(name, ratio(ours, local), note, paper=paper)
+    yield from judged(name, ratio(ours, local), note)
 
 
 def response(table: pl.DataFrame | None, asked: pl.DataFrame | None) -> Iterator[Claim]:
     """V-T45, of tables of `results.served` and of `results.traffic`."""
-    for name, filesystem in NETWORKED.items():
+    for name, filesystem in STRIPED.items():
         for size in SIZES:
             yield from _response(table, f"V-T45 cached {size} {name}", size, filesystem)
         for size in (SIZES[0], SIZES[-1]):
             words = _from_disks(asked, size, filesystem)
             yield from _response(table, f"V-T45 uncached {size} {name}", size, filesystem, words)
-        small, large = (
-            ratio(
-                *(_documents(table, "response_ms", where, size, cached=True) for where in (filesystem, EXT4))
-            )
-            for size in (SIZES[0], SIZES[-1])
-        )
-        paper = printed.by(*(_printed_ratio(filesystem, size) for size in (SIZES[0], SIZES[-1])))
-        note = f"{shown(small)} by {shown(large)}"
-        yield from judged(f"V-T45 narrows {name}", quotient(small, large), note, paper=paper)
     yield from _slower(table)
-
-
-def _printed_ratio(filesystem: str, size: str, *, cached: bool = True) -> float | None:
-    return printed.by(*(printed.response_us(where, size, cached=cached) for where in (filesystem, EXT4)))
 
 
 def _response(
@@ -68,15 +54,14 @@ def _response(
     if ours is None or local is None:
         return
     note = f"{number(ours.mean)} by {number(local.mean)} ms{uncached}"
-    paper = _printed_ratio(filesystem, size, cached=cached)
-    yield from judged(name, ratio(ours, local), note, paper=paper)
+    yield from judged(name, ratio(ours, local), note)
 
 
 def _from_disks(asked: pl.DataFrame | None, size: str, filesystem: str) -> str:
     """Bytes read from the disks relative to the bytes requested from them."""
     parts = []
     for where in (filesystem, EXT4):
-        levels = {"variant": document(size, cached=False), "filesystem": where}
+        levels = {"variant": document(size, where, cached=False), "filesystem": where}
         read, given = (sample(asked, metric, **levels) for metric in ("read_mb", "served_mb"))
         if read is not None and given is not None and given.mean > 0:
             parts.append(number(100 * read.mean / given.mean))
@@ -86,7 +71,7 @@ def _from_disks(asked: pl.DataFrame | None, size: str, filesystem: str) -> str:
 def _slower(table: pl.DataFrame | None) -> Iterator[Claim]:
     """Uncached documents are slower, on all file systems and for all sizes."""
     found: list[tuple[Interval, str]] = []
-    for filesystem in (EXT4, *NETWORKED.values()):
+    for filesystem in (EXT4, *STRIPED.values()):
         for size in SIZES:
             pair = (
                 _documents(table, "response_ms", filesystem, size, cached=cached) for cached in (False, True)
@@ -99,26 +84,9 @@ def _slower(table: pl.DataFrame | None) -> Iterator[Claim]:
         yield from judged("V-T45 uncached slower", least, f"{where}, the least of {len(found)}")
 
 
-def throughput(table: pl.DataFrame | None) -> Iterator[Claim]:
-    """V-T6, of a table of `results.served`."""
-    for name, filesystem in NETWORKED.items():
-        for cached in (True, False):
-            for size in (SIZES[0], SIZES[-1]):
-                local, ours = (
-                    _documents(table, "per_s", where, size, cached=cached) for where in (EXT4, filesystem)
-                )
-                if ours is None or local is None:
-                    continue
-                paper = printed.by(
-                    *(printed.per_s(where, size, cached=cached) for where in (EXT4, filesystem))
-                )
-                note = f"{number(local.mean)} by {number(ours.mean)} a second"
-                claim = f"V-T6 {'cached' if cached else 'uncached'} {size} {name}"
-                yield from judged(claim, ratio(local, ours), note, paper=paper)
-
-
 def _documents(table: pl.DataFrame | None, metric: str, filesystem: str, size: str, *, cached: bool):
-    levels = {"variant": document(size, cached=cached), "filesystem": filesystem, "class": DOCUMENTS}
+    variant = document(size, filesystem, cached=cached)
+    levels = {"variant": variant, "filesystem": filesystem, "class": DOCUMENTS}
     return sample(table, metric, **levels)
 
 
@@ -161,5 +129,5 @@ def _scaled(of: Interval, scale: float) -> str:
 
 def _filesystems(table: pl.DataFrame | None) -> list[str]:
     here = set() if table is None else set(table["filesystem"])
-    every = [EXT4, TMPFS, *NETWORKED.values()]
+    every = [EXT4, TMPFS, *STRIPED.values()]
     return every + sorted(here - set(every))

@@ -5,24 +5,25 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 from matplotlib.figure import Figure
 
-from papers.data_center import printed
-from papers.data_center.hybrid_claims import gains
-from papers.data_center.judge import BANDS
+from papers.data_center import hybrid_claims, printed
+from papers.data_center.judge import CLAIMS
 from papers.data_center.names import (
     BACKGROUND,
+    BUFFERS,
     DOCUMENTS,
     EXT4,
     GLUSTER,
     HOT,
     LABELS,
     MIXES,
-    NETWORKED,
     OPERATIONS,
     PLAIN,
     SHOPPERS,
     SITE,
     SIZES,
+    STRIPED,
     alpha,
+    buffers,
     document,
     mix_and_class,
 )
@@ -45,7 +46,7 @@ NUMBERED = WORDS | {f"class{at}": str(at) for at in range(5)} | {ALONG: "class o
 def access(table: pl.DataFrame) -> Figure:
     """Table 2: how many times as long as on ext4 each operation takes."""
     found, was = {}, {}
-    for of, name in ((of, name) for of in (*NETWORKED.values(), GLUSTER) for name in OPERATIONS):
+    for of, name in ((of, name) for of in (*STRIPED.values(), GLUSTER) for name in OPERATIONS):
         pair = (sample(table, "us", filesystem=one, **{"class": name}) for one in (of, EXT4))
         found[of, name] = ratio(*pair)
         was[of, name] = printed.by(*(printed.access_us(one, name) for one in (of, EXT4)))
@@ -60,9 +61,14 @@ def documents(table: pl.DataFrame) -> Figure:
     """Tables 4 and 5: how many times as long as on ext4 a document takes, behind the web server."""
     found, was = {}, {}
     for cached, title in ((True, "cached (Table 4)"), (False, "not cached (Table 5)")):
-        for of, size in ((of, size) for of in NETWORKED.values() for size in SIZES):
-            cell = {"variant": document(size, cached=cached), "class": DOCUMENTS}
-            pair = (sample(table, "response_ms", filesystem=one, **cell) for one in (of, EXT4))
+        for of, size in ((of, size) for of in STRIPED.values() for size in SIZES):
+            pair = (
+                sample(
+                    table, "response_ms", filesystem=one, variant=document(size, one, cached=cached),
+                    **{"class": DOCUMENTS},
+                )
+                for one in (of, EXT4)
+            )  # fmt: skip
             found[of, size, title] = ratio(*pair)
             old = (printed.response_us(one, size, cached=cached) for one in (of, EXT4))
             was[of, size, title] = printed.by(*old)
@@ -129,7 +135,7 @@ def _by_filesystem(
     found = {}
     for panel, (table, mix, of) in parts.items():
         cells = [] if table is None else table.select("variant", "filesystem").unique().sort("variant").rows()
-        kept = [(variant, filesystem) for variant, filesystem in cells if variant.startswith(mix)]
+        kept = [cell for cell in cells if cell[0].startswith(mix) and buffers(cell[0]) == BUFFERS]
         for variant, filesystem in kept:
             one = sample(table, metric, variant=variant, filesystem=filesystem, **of)
             name = mix_and_class(variant)[1] if mix else variant
@@ -147,10 +153,11 @@ def activity(static: pl.DataFrame | None, dynamic: pl.DataFrame | None) -> Figur
     """Fig. 6: what is read from the disk over time, on ext4, a line for each class."""
     shown = {"(a) static": (static, ""), "(b) browsing mix": (dynamic, MIXES[0])}
     name = pl.col("variant").str.extract(r"(class\d+)$").fill_null(pl.col("variant")).alias("class")
+    is_sized = pl.col("variant").str.contains(r"-\d+mib$")
     tables = [
-        table.filter(pl.col("filesystem").is_in([EXT4, ""]) & pl.col("variant").str.starts_with(mix)).select(
-            name, pl.lit(title).alias(PANEL), "second", "mb_s", "repetition"
-        )
+        table.filter(
+            pl.col("filesystem").is_in([EXT4, ""]) & pl.col("variant").str.starts_with(mix), ~is_sized
+        ).select(name, pl.lit(title).alias(PANEL), "second", "mb_s", "repetition")
         for title, (table, mix) in shown.items()
         if table is not None
     ]
@@ -205,7 +212,7 @@ def by_background(table: pl.DataFrame, claims: dict[str, tuple[str, tuple[str, .
     found = {
         (title, background, site): one
         for title, (_, wanted) in claims.items()
-        for (site, background), one in sorted(gains(table).items())
+        for (site, background), one in sorted(hybrid_claims.gains(table).items())
         if not wanted or site in wanted
     }
     figure = plots.points(
@@ -220,8 +227,7 @@ def by_background(table: pl.DataFrame, claims: dict[str, tuple[str, tuple[str, .
 
 def by_alpha(table: pl.DataFrame) -> Figure:
     """Fig. 14: what hot files gain over a network file system, by locality."""
-    found = {alpha(site): one for (site, _), one in gains(table).items() if alpha(site) is not None}
-    named = {(f"{value:.2f}",): one for value, one in sorted(found.items(), reverse=True)}
+    named = {(f"{value:.2f}",): one for value, one in hybrid_claims.by_alpha(table).items()}
     figure = plots.points(
         plots.tabled(named, "alpha, less and less locality"), x="alpha, less and less locality",
         title="Gain of the site (%)", height=2.7, note=f"{BARS} {DASHED}",
@@ -233,7 +239,7 @@ def by_alpha(table: pl.DataFrame) -> Figure:
 def _gain_lines(axis, claim: str) -> None:
     plots.reference(axis, 0, line="-")
     if claim:
-        plots.reference(axis, BANDS.read()[claim]["paper"], line="--")
+        plots.reference(axis, CLAIMS.register[claim].paper, line="--")
 
 
 def limits(table: pl.DataFrame) -> Figure:

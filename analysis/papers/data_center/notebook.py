@@ -6,16 +6,10 @@ import polars as pl
 from IPython.display import HTML
 
 from papers.data_center import names
-from papers.data_center.judge import BANDS, unmeasured
+from papers.data_center.judge import CLAIMS
 from weir import notebooks
 from weir.load import Study
 from weir.paper_notebook import PaperNotebook
-
-#: The rows of claims, in the order of the paper; a claim's id begins with its row.
-ROWS = (
-    *("V-T1", "V-T2", "V-T45", "V-T6", "V-F5", "V-F6", "V-F7", "V-F8"),
-    *("V-F9", "V-F10", "V-F11", "V-F12", "V-F13", "V-F14"),
-)
 
 
 class DataCenterNotebook(PaperNotebook):
@@ -24,6 +18,10 @@ class DataCenterNotebook(PaperNotebook):
     def study(self, name: str) -> Study | None:
         """A study; None if it has no valid run."""
         return self.studies.get(name)
+
+    def first(self, *wanted: str) -> Study | None:
+        """The first of several studies that has a valid run; None if none has."""
+        return next((study for study in map(self.study, wanted) if study is not None), None)
 
     def describe(self) -> HTML:
         """The studies, measured or not."""
@@ -46,20 +44,19 @@ class DataCenterNotebook(PaperNotebook):
 
     def unless_measured(self, *wanted: str) -> HTML | None:
         """The text in place of a figure or table whose studies have no results; None if they have."""
-        if all(self.study(name) is not None for name in wanted):
-            return None
         lacking = [name for name in wanted if self.study(name) is None]
-        words = " and ".join(f"<code>make study STUDY={names.PREFIX}-{name}</code>" for name in lacking)
-        return HTML(f"<p>Not measured: {words}</p>")
+        return _not_measured(lacking, " and ") if lacking else None
+
+    def unless_any(self, *wanted: str) -> HTML | None:
+        """The text in place of a figure or table none of whose studies has results; None if one has."""
+        return _not_measured(wanted, " or ") if self.first(*wanted) is None else None
 
     def close(self) -> HTML:
         """Writes claims.json, with those that were not measured, and shows it."""
-        self.claim(unmeasured(self.made, self.studies))
-        order = {name: at for at, name in enumerate(_order())}
-        self.made.sort(key=lambda claim: order[claim.id])
+        self.made = CLAIMS.completed(self.made)
         return super().close()
 
 
-def _order() -> Iterable[str]:
-    """The claims' ids in the order of the paper."""
-    return sorted(BANDS.read(), key=lambda name: ROWS.index(name.split()[0]))
+def _not_measured(studies: Iterable[str], joint: str) -> HTML:
+    words = joint.join(f"<code>make study STUDY={names.PREFIX}-{name}</code>" for name in studies)
+    return HTML(f"<p>Not measured: {words}</p>")

@@ -25,8 +25,9 @@ def served(study: Study | None) -> pl.DataFrame | None:
     Returns:
         `variant`, `filesystem`, `sites` (1 or 2), `repetition`, `class`; of the measured interval `per_s`
         (requests answered in a second), `mb_s` and `response_ms` (mean of those answered in it), and each in
-        batches of equal time; `hot_pct`, the share of requests that hot documents took, null without any.
-        None if there is no run.
+        batches of equal time; `hot_pct`, the share of requests that hot documents took, null without any;
+        `quick_pct`, of the answers of at most `QUICK_BYTES` the share that came within `QUICK_MS`, also in
+        batches. None if there is no run.
 
     Raises:
         InputError: the requests of a run are absent or damaged.
@@ -38,11 +39,18 @@ def _served(run: Run) -> list[dict[str, Any]]:
     start, end = run.window_ns
     at = (pl.col("completed_ns") - start) * BATCHES // (end - start)
     response = ((pl.col("completed_ns") - pl.col("intended_ns")) / 1e6).sum()
+    is_small = pl.col("size_bytes") <= QUICK_BYTES
     parts = (
         scan_requests(run)
         .filter(_SERVED & (pl.col("completed_ns") >= start) & (pl.col("completed_ns") < end))
         .group_by("class", at.alias("batch"))
-        .agg(pl.len().alias("count"), pl.col("size_bytes").sum().alias("bytes"), response.alias("waited_ms"))
+        .agg(
+            pl.len().alias("count"),
+            pl.col("size_bytes").sum().alias("bytes"),
+            response.alias("waited_ms"),
+            is_small.sum().alias("small"),
+            (is_small & _is_quick()).sum().alias("quick"),
+        )
         .collect()
     )
     rows = []
@@ -52,6 +60,7 @@ def _served(run: Run) -> list[dict[str, Any]]:
         every = pl.DataFrame({"batch": range(BATCHES)}, schema={"batch": pl.Int64})
         own = every.join(parts.filter(pl.col("class") == one.name), on="batch", how="left").sort("batch")
         count, size = own["count"].fill_null(0), own["bytes"].fill_null(0)
+        small, quick = own["small"].fill_null(0), own["quick"].fill_null(0)
         each_s = run.duration_s / BATCHES
         rows.append(
             {
@@ -60,12 +69,22 @@ def _served(run: Run) -> list[dict[str, Any]]:
                 "per_s": count.sum() / run.duration_s,
                 "mb_s": size.sum() / 1e6 / run.duration_s,
                 "response_ms": own["waited_ms"].sum() / count.sum() if count.sum() else None,
+                "quick_pct": 100 * quick.sum() / small.sum() if small.sum() else None,
                 f"per_s{OF_BATCHES}": (count / each_s).to_list(),
                 f"mb_s{OF_BATCHES}": (size / 1e6 / each_s).to_list(),
                 f"response_ms{OF_BATCHES}": (own["waited_ms"] / own["count"]).to_list(),
+                f"quick_pct{OF_BATCHES}": [
+                    100 * a / b if b else None for a, b in zip(quick, small, strict=True)
+                ],
             }
         )
     return rows
+
+
+def _is_quick() -> pl.Expr:
+    """Whether an answer came too soon to have waited for a disk's arm."""
+    begun = pl.coalesce("submitted_ns", "intended_ns")
+    return pl.col("completed_ns") - begun <= int(QUICK_MS * 1e6)
 
 
 def _hot_pct(run: Run, name: str) -> float | None:
@@ -174,7 +193,7 @@ def hits(study: Study | None) -> pl.DataFrame | None:
         where the requests of devices were captured, else of the whole run; what is read ahead and never asked
         for counts as a miss, and a cache that only loses has 0); `quick_pct`, the share of the answers of at
         most `QUICK_BYTES` that came within `QUICK_MS`, an estimate of the share of accesses that hit: a busy
-        host makes some hits slow. `miss_pct` and `slow_pct` are the rest. None if there is no run.
+        host makes some hits slow. `slow_pct` is the rest of it. None if there is no run.
 
     Raises:
         InputError: a run's files are absent or damaged.
@@ -186,12 +205,10 @@ def _hits(run: Run) -> list[dict[str, Any]]:
     start, end = run.window_ns
     within = (pl.col("completed_ns") >= start) & (pl.col("completed_ns") < end)
     asked = scan_requests(run).filter(within & _SERVED)
-    begun = pl.coalesce("submitted_ns", "intended_ns")
-    quick = pl.col("completed_ns") - begun <= int(QUICK_MS * 1e6)
     size, quick_pct = (
         asked.select(
             pl.col("size_bytes").cast(pl.Int64).sum(),
-            100 * quick.filter(pl.col("size_bytes") <= QUICK_BYTES).mean(),
+            100 * _is_quick().filter(pl.col("size_bytes") <= QUICK_BYTES).mean(),
         )
         .collect()
         .row(0)
@@ -203,11 +220,8 @@ def _hits(run: Run) -> list[dict[str, Any]]:
     else:
         share = 1 - read / size if size else None
     hit_pct = None if share is None else 100 * max(share, 0.0)
-    rest = {"miss_pct": hit_pct, "slow_pct": quick_pct}
-    return [
-        {"hit_pct": hit_pct, "quick_pct": quick_pct}
-        | {name: None if value is None else 100 - value for name, value in rest.items()}
-    ]
+    slow_pct = None if quick_pct is None else 100 - quick_pct
+    return [{"hit_pct": hit_pct, "quick_pct": quick_pct, "slow_pct": slow_pct}]
 
 
 def activity(study: Study | None) -> pl.DataFrame | None:

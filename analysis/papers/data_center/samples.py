@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from weir.labels import with_interval
 from weir.statistics import CONFIDENCE, Interval, mean_interval, ratio_interval
 
 #: A run of a single repetition is cut into so many batches.
@@ -151,6 +152,11 @@ def ratio(above: Sample | None, below: Sample | None) -> Interval | None:
     return Interval(estimate, max(estimate - half, 0.0), estimate + half, n, "delta method", note=note)
 
 
+def shown(of: Interval | None) -> str:
+    """A number with its interval, for tables; nothing for none."""
+    return "" if of is None else with_interval(of.estimate, of.low, of.high)
+
+
 def percent_gain(of: Interval | None) -> Interval | None:
     """A ratio as what it is more than 1, in %."""
     return None if of is None else _through(of, lambda value: 100 * (value - 1))
@@ -186,15 +192,6 @@ def average(of: list[Interval]) -> Interval | None:
     low = math.hypot(*(one.estimate - float(one.low or 0) for one in of)) / len(of)
     high = math.hypot(*(float(one.high or 0) - one.estimate for one in of)) / len(of)
     return Interval(middle, middle - low, middle + high, n, "MOVER", note=note)
-
-
-def quotient(above: Interval | None, below: Interval | None) -> Interval | None:
-    """The ratio of two ratios that have intervals; None where one is None or not above 0."""
-    if above is None or below is None or min(above.estimate, below.estimate) <= 0:
-        return None
-    logs = [_through(one, lambda value: math.log(max(value, 1e-12))) for one in (above, below)]
-    found = difference(*logs)
-    return None if found is None else _through(found, math.exp)
 
 
 def _through(of: Interval, change) -> Interval:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from papers.data_center.judge import judged, shown
+from papers.data_center.judge import judged, over
 from papers.data_center.names import (
+    BUFFERS,
     CACHED,
     DIRECT,
     EXT4,
@@ -15,11 +16,12 @@ from papers.data_center.names import (
     SHOPPERS,
     SITE,
     TMPFS,
+    buffers,
     mix_and_class,
 )
 from papers.data_center.pages import Tested
-from papers.data_center.samples import average, interval, ratio, sample
-from weir.claims import Claim
+from papers.data_center.samples import average, interval, ratio, sample, shown
+from weir.claims import Claim, Found
 from weir.labels import number
 from weir.statistics import Interval
 
@@ -40,15 +42,12 @@ def mixes(tests: dict[str, Tested | None]) -> Iterator[Claim]:
             "independent pages, which they are not: from client to client shares vary "
             f"{number(found.design_effect)} times as much"
         )
-        yield from judged(f"V-T1 {mix}", _exact(found.p), note)
         if found.walk_p is not None:
-            note = (
-                f"chi-squared {number(found.walk_chi2)} with {found.walk_freedom} degrees of freedom; "
-                f"{found.impossible} transitions that the table does not have; a session's end "
-                "looks like a step to the home page"
+            note += (
+                f"; of the transitions chi-squared is {number(found.walk_chi2)} with {found.walk_freedom} "
+                f"degrees of freedom, p {number(found.walk_p)}, and {found.impossible} are not in the table"
             )
-            shape = None if found.impossible == 0 else False
-            yield from judged(f"V-T1 {mix} walk", _exact(found.walk_p), note, shape=shape)
+        yield from judged(f"V-T1 {mix}", _exact(found.p), note)
 
 
 def _exact(value: float) -> Interval:
@@ -63,32 +62,31 @@ def classes_of(table: pl.DataFrame | None, filesystem: str) -> list[str]:
 
 
 def static_traffic(table: pl.DataFrame | None) -> Iterator[Claim]:
-    """V-F5, static half, and the rate of section 4.2, of a table of `results.traffic`."""
+    """V-F5, static half, of a table of `results.traffic`."""
+    yield from _furthest(table, "V-F5 static direct", DIRECT, 2)
+    yield from _furthest(table, "V-F5 static cached", CACHED, 1)
+
+
+def _furthest(table: pl.DataFrame | None, id: str, filesystem: str, expected: float) -> Iterator[Claim]:
+    """Network traffic by what was served, of the class that is furthest from what is expected."""
+    names = classes_of(table, filesystem)
+    each = {name: sample(table, "per_served", variant=name, filesystem=filesystem) for name in names}
+    there = {name: one for name, one in each.items() if one is not None}
+    if there:
+        worst = max(there, key=lambda name: abs(there[name].mean - expected))
+        words = ", ".join(f"{name} {number(one.mean)}" for name, one in there.items())
+        yield from judged(id, interval(there[worst]), f"{worst} of {words}")
+
+
+def network_use(table: pl.DataFrame | None) -> Iterator[Claim]:
+    """V-F6 network use, of a table of `results.traffic` of the study on a network of the paper's speed."""
     names = classes_of(table, DIRECT)
-    each = {name: sample(table, "per_served", variant=name, filesystem=DIRECT) for name in names}
-    each = {name: one for name, one in each.items() if one is not None}
-    if each:
-        worst = max(each, key=lambda name: abs(each[name].mean - 2))
-        words = ", ".join(f"{name} {number(one.mean)}" for name, one in each.items())
-        yield from judged("V-F5 static direct", interval(each[worst]), f"{worst} of {words}")
-    if len(names) > 1:
-        ends = [sample(table, "kib_each", variant=names[at], filesystem=DIRECT) for at in (-1, 0)]
-        yield from judged("V-F5 static growth", ratio(*ends), f"{names[-1]} by {names[0]}")
-    own = classes_of(table, CACHED)
-    if own:
-        found = {name: sample(table, "per_served", variant=name, filesystem=CACHED) for name in own}
-        last = found[own[-1]]
-        words = ", ".join(f"{name} {number(one.mean)}" for name, one in found.items() if one is not None)
-        yield from judged("V-F5 static cached", None if last is None else interval(last), words)
-    if names:
-        rates = [sample(table, "network_mb_s", variant=name, filesystem=DIRECT) for name in names]
-        means = [one.mean for one in rates if one is not None]
-        rate = rates[-1]
-        largest = means[-1] == max(means) if len(means) > 1 else None
-        words = ", ".join(number(mean) for mean in means)
-        note = f"{names[-1]} of {words}, with the warm-up, on modelled disks and another network"
-        found_rate = None if rate is None else interval(rate)
-        yield from judged("V-F6 network rate", found_rate, note, is_comparable=False, shape=largest)
+    each = {name: sample(table, "network_mb_s", variant=name, filesystem=DIRECT) for name in names}
+    there = {name: one for name, one in each.items() if one is not None}
+    if there:
+        most = max(there, key=lambda name: there[name].mean)
+        words = ", ".join(f"{name} {number(one.mean)}" for name, one in there.items())
+        yield from judged("V-F6 network use", interval(there[most]), f"{most} of {words}, with the warm-up")
 
 
 def static_activity(table: pl.DataFrame | None) -> Iterator[Claim]:
@@ -103,7 +101,9 @@ def static_activity(table: pl.DataFrame | None) -> Iterator[Claim]:
     for at in range(3):
         yield from judged(f"V-F6 static class{at}", ratio(whole[at], whole[4]), note)
     yield from judged("V-F6 static class3", ratio(whole[2], whole[3]), note)
-    yield from judged("V-F6 static class4", ratio(whole[3], whole[4]), note)
+    others = [one for one in whole[:4] if one is not None]
+    most = max(others, key=lambda one: one.mean, default=None)
+    yield from judged("V-F6 static class4", ratio(most, whole[4]), note)
 
 
 def static_throughput(table: pl.DataFrame | None) -> Iterator[Claim]:
@@ -126,22 +126,12 @@ def static_throughput(table: pl.DataFrame | None) -> Iterator[Claim]:
 
 def dynamic_traffic(table: pl.DataFrame | None, static: pl.DataFrame | None) -> Iterator[Claim]:
     """V-F5 and V-F6, dynamic halves, of tables of `results.traffic`."""
+    settings = sorted({buffers(one) for one in _shown(table, EXT4)} | {BUFFERS})
     for name, filesystem in NETWORKED.items():
-        own = [one for one in classes_of(table, filesystem) if mix_and_class(one)[0] == SHOWN_MIX]
-        if len(own) > 1:
-            ends = [sample(table, "kib_each", variant=own[at], filesystem=filesystem) for at in (-1, 0)]
-            yield from judged(f"V-F5 dynamic {name}", ratio(*ends), f"{own[-1]} by {own[0]}")
-    both = [
-        one
-        for one in classes_of(table, EXT4)
-        if mix_and_class(one)[0] == SHOWN_MIX and one in classes_of(table, CACHED)
-    ]
-    if both:
-        pair = [sample(table, "kib_each", variant=both[-1], filesystem=where) for where in (CACHED, EXT4)]
-        yield from judged("V-F5 dynamic local", ratio(*pair), both[-1])
-    here = {
-        mix_and_class(one)[1]: one for one in classes_of(table, EXT4) if mix_and_class(one)[0] == SHOWN_MIX
-    }
+        found = {setting: _growth(table, filesystem, setting) for setting in settings}
+        yield from over(f"V-F5 dynamic {name}", found)
+    yield from over("V-F5 dynamic local", {setting: _beside_local(table, setting) for setting in settings})
+    here = {mix_and_class(one)[1]: one for one in _shown(table, EXT4, BUFFERS)}
     common = sorted(set(here) & set(classes_of(static, EXT4)))
     if common:
         dynamic = sample(table, "read_mb_s", variant=here[common[-1]], filesystem=EXT4)
@@ -151,6 +141,30 @@ def dynamic_traffic(table: pl.DataFrame | None, static: pl.DataFrame | None) -> 
             yield from judged("V-F6 dynamic", ratio(dynamic, other), note)
 
 
+def _shown(table: pl.DataFrame | None, filesystem: str, setting: str = "") -> list[str]:
+    """The variants of the mix whose traffic is shown: of one setting of the buffers, or of all."""
+    own = [one for one in classes_of(table, filesystem) if mix_and_class(one)[0] == SHOWN_MIX]
+    return [one for one in own if not setting or buffers(one) == setting]
+
+
+def _growth(table: pl.DataFrame | None, filesystem: str, setting: str) -> Found | None:
+    """Traffic by page with the largest database, by that with the smallest."""
+    own = _shown(table, filesystem, setting)
+    if len(own) < 2:
+        return None
+    ends = [sample(table, "kib_each", variant=own[at], filesystem=filesystem) for at in (-1, 0)]
+    return Found(ratio(*ends), f"{own[-1]} by {own[0]}")
+
+
+def _beside_local(table: pl.DataFrame | None, setting: str) -> Found | None:
+    """Traffic by page of the file system with a client cache, by that of ext4."""
+    both = [one for one in _shown(table, EXT4, setting) if one in classes_of(table, CACHED)]
+    if not both:
+        return None
+    pair = [sample(table, "kib_each", variant=both[-1], filesystem=where) for where in (CACHED, EXT4)]
+    return Found(ratio(*pair), both[-1])
+
+
 def dynamic_throughput(table: pl.DataFrame | None) -> Iterator[Claim]:
     """V-F7 and V-F8, dynamic halves, of a table of `results.served`."""
 
@@ -158,7 +172,7 @@ def dynamic_throughput(table: pl.DataFrame | None) -> Iterator[Claim]:
         return sample(table, "per_s", variant=variant, filesystem=filesystem, **{"class": SHOPPERS})
 
     by_mix: dict[str, list[str]] = {mix: [] for mix in MIXES}
-    for variant in classes_of(table, EXT4):
+    for variant in (one for one in classes_of(table, EXT4) if buffers(one) == BUFFERS):
         by_mix.setdefault(mix_and_class(variant)[0], []).append(variant)
     for mix in MIXES:
         for name, filesystem in NETWORKED.items():

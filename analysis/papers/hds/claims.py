@@ -3,23 +3,29 @@
 Every number is formed within a repetition first; its interval is over repetitions.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from papers.hds import fluid
 from papers.hds.results import RATE, SECOND, STREAM, asked_mb_s, between, control, of_stream, rates, totals
-from weir.claims import Claim, over_seeds, text
+from weir.claims import Claim, Claims, Found, over_seeds, text
 from weir.labels import number
-from weir.paper_notebook import Bands
-from weir.statistics import mean_interval
+from weir.statistics import Interval, mean_interval
 
-BANDS = Bands(Path(__file__).with_name("bands.toml"))
+CLAIMS = Claims.beside(__file__)
+#: The id of a claim, and what runs show of it.
+Shown = tuple[str, Found]
 #: A stream that gets this share of what it asks for gets what it asks for.
 SATISFIED = 0.97
+#: By how much a rate may differ that is constant.
+STEADY = 0.05
+#: The controls of Fig. 3.
+ALONE, EQUAL, SHARED = "Linux alone", "HDS, equal weights", "HDS, 70 % and 30 %"
+#: Fig. 5: the streams that borrow from 60 to 120 s.
+BORROWERS = ("stream1", "stream2")
 #: Fig. 7: how many points a share may be off.
 OFF_POINTS = 5.0
 #: When the ratio of a window is said to be off.
@@ -56,6 +62,26 @@ class Times:
 PAPER = Times()
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What runs show of claims that are judged at several settings.
+
+    Attributes:
+        found: by claim, then by setting.
+    """
+
+    found: dict[str, dict[str, Found]] = field(default_factory=dict)
+
+    def add(self, setting: str, shown: Iterable[Shown]) -> None:
+        """Adds what the runs of one setting show."""
+        for id, one in shown:
+            self.found.setdefault(id, {})[setting] = one
+
+    def claims(self) -> list[Claim]:
+        """The claims of which the setting that decides has runs."""
+        return [CLAIMS.over(id, by) for id, by in self.found.items() if CLAIMS.register[id].setting in by]
+
+
 def reservation(table: pl.DataFrame) -> Iterator[Claim]:
     """H-R: what greedy leaves get, as shares of the total."""
     (scheduler,) = table["scheduler"].unique()
@@ -63,10 +89,10 @@ def reservation(table: pl.DataFrame) -> Iterator[Claim]:
     got = rates(table)
     for leaf in ("a", "b", "c"):
         note = f"measured share of a greedy leaf; by the arithmetic {number(100 * reserved[leaf])} %"
-        yield BANDS.judged(f"H-R {leaf}", over_seeds(of_stream(got, leaf, "share_pct")), note)
+        yield CLAIMS.judged(f"H-R {leaf}", over_seeds(of_stream(got, leaf, "share_pct")), note)
 
 
-def overload(table: pl.DataFrame) -> Iterator[Claim]:
+def overload(table: pl.DataFrame) -> Iterator[Shown]:
     """H-F3: two streams that ask for more and more, under three controls."""
     table = table.with_columns(
         pl.col("scheduler").map_elements(control, return_dtype=pl.String).alias("control"),
@@ -78,35 +104,77 @@ def overload(table: pl.DataFrame) -> Iterator[Claim]:
         for (name,), rows in got.filter(pl.col("asked") == got["asked"].min()).group_by("control")
     }
     full = got.filter(pl.col("asked") == got["asked"].max())
-    alone, equal, shared = "Linux alone", "HDS, equal weights", "HDS, 70 % and 30 %"
-    spread = variability(table, saturated(got, alone))
-    yield BANDS.judged(
+    beyond = saturated(got, ALONE)
+    spread = variability(table, beyond)
+    yield (
         "H-F3 a",
-        mean_interval(100 * np.array(spread[alone]), bounds=(0.0, np.inf)),
-        f"at saturation; with equal weights {number(100 * np.mean(spread[equal]))} %; both get the "
-        f"least that they ask for: {_yes(satisfied[alone])}",
-        shape=satisfied[alone] and bool(np.mean(spread[alone]) > np.mean(spread[equal])),
+        Found(
+            _of_mean(spread[ALONE]),
+            f"at saturation; with equal weights {number(100 * np.mean(spread[EQUAL]))} %; both get the "
+            f"least that they ask for: {_yes(satisfied[ALONE])}",
+            shape=satisfied[ALONE] and bool(np.mean(spread[ALONE]) > np.mean(spread[EQUAL])),
+        ),
     )
-    of_equal = full.filter(pl.col("control") == equal)
-    yield BANDS.judged(
+    of_equal = full.filter(pl.col("control") == EQUAL)
+    yield (
         "H-F3 b",
-        over_seeds(of_stream(of_equal, "stream1", "share_pct")),
-        f"at the highest rate; total {number(of_equal[RATE].sum() / of_equal['repetition'].n_unique())} MB/s",
-        shape=satisfied[equal] and np.mean(spread[equal]) < np.mean(spread[alone]),
+        Found(
+            over_seeds(of_stream(of_equal, "stream1", "share_pct")),
+            f"at the highest rate; total {number(of_equal[RATE].sum() / of_equal['repetition'].n_unique())} "
+            "MB/s",
+            shape=satisfied[EQUAL] and bool(np.mean(spread[EQUAL]) < np.mean(spread[ALONE])),
+        ),
     )
-    of_shared = full.filter(pl.col("control") == shared)
-    beyond = got.filter((pl.col("control") == shared) & (pl.col("asked") >= 0.75 * got["asked"].max()))
-    first = beyond.filter(pl.col(STREAM) == "stream1").group_by("asked").agg(pl.col(RATE).mean())[RATE]
-    steady = float(first.max() - first.min()) <= 0.05 * float(first.mean())
-    yield BANDS.judged(
+    yield "H-F3 b cost", _cost(got.filter(pl.col("asked").is_in(beyond)))
+    of_shared = full.filter(pl.col("control") == SHARED)
+    highest = got.filter((pl.col("control") == SHARED) & (pl.col("asked") >= 0.75 * got["asked"].max()))
+    first = highest.filter(pl.col(STREAM) == "stream1").group_by("asked").agg(pl.col(RATE).mean())[RATE]
+    steady = float(first.max() - first.min()) <= STEADY * float(first.mean())
+    yield (
         "H-F3 c share",
-        over_seeds(of_stream(of_shared, "stream1", "share_pct")),
-        f"at the highest rate; constant within 5 % over the highest rates: {_yes(steady)}",
-        shape=satisfied[shared] and steady,
+        Found(
+            over_seeds(of_stream(of_shared, "stream1", "share_pct")),
+            f"at the highest rate; constant within {STEADY:.0%} over the highest rates: {_yes(steady)}",
+            shape=satisfied[SHARED] and steady,
+        ),
     )
     for at in (1, 2):
         ours = over_seeds(of_stream(of_shared, f"stream{at}", RATE))
-        yield BANDS.judged(f"H-F3 c stream {at}", ours, "at the highest rate")
+        yield f"H-F3 c stream {at}", Found(ours, "at the highest rate")
+
+
+def greedy(table: pl.DataFrame) -> Iterator[Shown]:
+    """H-F3 where both streams ask for all that they can get; what holds below saturation is not looked at."""
+    table = table.with_columns(
+        pl.col("scheduler").map_elements(control, return_dtype=pl.String).alias("control"),
+        pl.lit(0.0).alias("asked"),
+    )
+    got = rates(table, "control", "asked")
+    spread = variability(table, [0.0])
+    more = bool(np.mean(spread[ALONE]) > np.mean(spread[EQUAL]))
+    yield "H-F3 a", Found(_of_mean(spread[ALONE]), "greedy streams", shape=more)
+    equal = got.filter(pl.col("control") == EQUAL)
+    yield "H-F3 b", Found(over_seeds(of_stream(equal, "stream1", "share_pct")), "greedy streams", shape=more)
+    yield "H-F3 b cost", _cost(got)
+    shared = got.filter(pl.col("control") == SHARED)
+    yield "H-F3 c share", Found(over_seeds(of_stream(shared, "stream1", "share_pct")), "greedy streams")
+    for at in (1, 2):
+        ours = over_seeds(of_stream(shared, f"stream{at}", RATE))
+        yield f"H-F3 c stream {at}", Found(ours, "greedy streams")
+
+
+def _of_mean(spread: list[float]) -> Interval:
+    """Standard deviations by the mean, in %, over repetitions."""
+    return mean_interval(100 * np.array(spread), bounds=(0.0, np.inf))
+
+
+def _cost(got: pl.DataFrame) -> Found:
+    """The total with equal weights as a part of the total without control, at the same rates asked for."""
+    sums = got.group_by("repetition", "control", "asked").agg(pl.col(RATE).sum())
+    means = sums.group_by("repetition", "control").agg(pl.col(RATE).mean()).sort("repetition")
+    ours, without = (means.filter(pl.col("control") == name)[RATE].to_numpy() for name in (EQUAL, ALONE))
+    note = f"{number(ours.mean())} and {number(without.mean())} MB/s at saturation"
+    return Found(over_seeds(ours / without), note)
 
 
 def saturated(got: pl.DataFrame, name: str) -> list[float]:
@@ -148,42 +216,54 @@ def alone(table: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def isolation(table: pl.DataFrame) -> Iterator[Claim]:
+def isolation(table: pl.DataFrame) -> Iterator[Shown]:
     """H-F4."""
     rows = rates(table.filter(pl.col("scheduler").str.starts_with("hds")))
     without = rates(table.filter(~pl.col("scheduler").str.starts_with("hds")))
     for at in (1, 2, 3):
-        alone = float(np.mean(of_stream(without, f"stream{at}", "share_pct")))
-        rate = float(np.mean(of_stream(rows, f"stream{at}", RATE)))
-        note = f"{number(rate)} MB/s; without token buckets {number(alone)} %"
-        yield BANDS.judged(f"H-F4 {at}", over_seeds(of_stream(rows, f"stream{at}", "share_pct")), note)
+        note = f"{number(float(np.mean(of_stream(rows, f'stream{at}', RATE))))} MB/s"
+        if alone := of_stream(without, f"stream{at}", "share_pct"):
+            note += f"; without token buckets {number(float(np.mean(alone)))} %"
+        yield f"H-F4 {at}", Found(over_seeds(of_stream(rows, f"stream{at}", "share_pct")), note)
 
 
-def borrowing(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
+def borrowing(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Shown]:
     """H-F5."""
     (scheduler,) = table["scheduler"].unique()
     root = fluid.root_mb_s(scheduler)
     reserved = fluid.shares(fluid.tree_of(scheduler))
     begins = [at * times.phase_s for at in range(3)]
-    phases = [rates(between(table, at + times.settled_s, at + times.phase_s)) for at in begins]
+    parts = [between(table, at + times.settled_s, at + times.phase_s) for at in begins]
+    phases = [rates(part) for part in parts]
     alone = [100 * rate / root for rate in of_stream(phases[0], "stream1", RATE)]
-    yield BANDS.judged("H-F5 alone", over_seeds(alone), f"the root has {number(root)} MB/s")
-    pair = [np.array(of_stream(phases[1], name, RATE)) / root for name in ("stream1", "stream2")]
+    yield "H-F5 alone", Found(over_seeds(alone), f"the root has {number(root)} MB/s")
+    pair = [np.array(of_stream(phases[1], name, RATE)) / root for name in BORROWERS]
     least = [
-        bool((got >= SATISFIED * reserved[name]).all()) for got, name in zip(pair, reserved, strict=False)
+        bool((got >= SATISFIED * reserved[name]).all()) for got, name in zip(pair, BORROWERS, strict=True)
     ]
     note = (
         f"stream 1 {number(100 * pair[0].mean())} %, stream 2 {number(100 * pair[1].mean())} %; each at "
         f"least what it reserves: {_yes(all(least))}"
     )
-    yield BANDS.judged("H-F5 surplus", over_seeds(100 * (pair[0] + pair[1])), note, shape=all(least))
+    yield "H-F5 surplus", Found(over_seeds(100 * (pair[0] + pair[1])), note, shape=all(least))
+    varies, loaded = (100 * _deviation(part) / root for part in parts[1:])
+    note = f"mean of the two streams; under full load {number(loaded.mean())} %"
+    more = bool(varies.mean() > loaded.mean())
+    yield "H-F5 variation", Found(mean_interval(varies, bounds=(0.0, np.inf)), note, shape=more)
     for at in (1, 2, 3):
         got = of_stream(phases[2], f"stream{at}", "share_pct")
         note = f"from {begins[2] + times.settled_s} to {begins[2] + times.phase_s} s"
-        yield BANDS.judged(f"H-F5 {at}", over_seeds(got), note)
+        yield f"H-F5 {at}", Found(over_seeds(got), note)
 
 
-def throughput(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
+def _deviation(table: pl.DataFrame) -> np.ndarray:
+    """By repetition, the standard deviation of a rate over windows, mean of the streams that borrow."""
+    each = table.filter(pl.col(STREAM).is_in(BORROWERS)).group_by("repetition", STREAM)
+    means = each.agg(pl.col(RATE).std()).group_by("repetition").agg(pl.col(RATE).mean())
+    return means.sort("repetition")[RATE].to_numpy()
+
+
+def throughput(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Shown]:
     """H-F6."""
     streams = table[STREAM].n_unique()
     every_s = times.stream_s
@@ -194,7 +274,7 @@ def throughput(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     by_step = np.stack(steps)
     drop = 100 * (1 - by_step.min(axis=0) / by_step.max(axis=0))
     means = ", ".join(f"{at + 1}: {number(step.mean())}" for at, step in enumerate(steps))
-    yield BANDS.judged("H-F6", over_seeds(drop), f"MB/s by streams {means}")
+    yield "H-F6", Found(over_seeds(drop), f"MB/s by streams {means}")
 
 
 def off_points(table: pl.DataFrame, times: Times = PAPER) -> np.ndarray:
@@ -213,10 +293,10 @@ def off_points(table: pl.DataFrame, times: Times = PAPER) -> np.ndarray:
     return np.stack(found, axis=1)
 
 
-def root(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
+def root(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Shown]:
     """H-F7."""
     off = off_points(table, times)
-    yield BANDS.judged("H-F7 holds", over_seeds(off[:, 0]), f"at {times.step_s} s")
+    yield "H-F7 holds", Found(over_seeds(off[:, 0]), f"at {times.step_s} s")
     mb_s = times.step_kb_s * 1024 / 1e6
     fails = [int(np.flatnonzero(row > OFF_POINTS)[0]) if (row > OFF_POINTS).any() else None for row in off]
     kept = [len(row) for row, at in zip(off, fails, strict=True) if at is None]
@@ -225,44 +305,48 @@ def root(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
     )
     note = f"more than {OFF_POINTS:g} points off for the first time; points off by MB/s more {means}"
     if kept:
-        yield BANDS.judged("H-F7 fails", None, f"shares are kept up to the end; {note}", shape=False)
+        yield "H-F7 fails", Found(None, f"shares are kept up to the end; {note}", shape=False)
     else:
         # It gets worse from there to the end: no lucky step between.
         grows = bool(off[:, -1].mean() > off[:, 0].mean() + OFF_POINTS)
         ours = over_seeds([at * mb_s for at in fails if at is not None])
-        yield BANDS.judged("H-F7 fails", ours, note, shape=grows)
+        yield "H-F7 fails", Found(ours, note, shape=grows)
 
 
-def adaptive(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Claim]:
+def adaptive(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Shown]:
     """H-F8."""
     end = int(table[SECOND].max()) + 1
     before = between(table, times.second_s + times.settled_s, times.adapts_s)
     after = between(table, end - times.last_s, end)
-    gain = np.array(totals(after)[RATE]) / np.array(totals(before)[RATE])
-    ratio = {}
-    for name, part in (("before", before), ("after", after)):
-        got = rates(part)
-        ratio[name] = np.array(of_stream(got, "stream1", RATE)) / np.array(of_stream(got, "stream2", RATE))
-    note = (
-        f"total {number(totals(before)[RATE].mean())} MB/s before, {number(totals(after)[RATE].mean())} in "
-        f"the last {times.last_s} s"
+    first, second = (
+        tuple(np.array(of_stream(rates(part), name, RATE)) for part in (before, after))
+        for name in ("stream1", "stream2")
     )
-    yield BANDS.judged("H-F8 total", over_seeds(gain), note)
+    note = f"from {times.second_s + times.settled_s} to {times.adapts_s} s"
+    yield "H-F8 before", Found(over_seeds(first[0] / second[0]), note)
+    sums = [np.array(totals(part)[RATE]) for part in (before, after)]
+    last = f"in the last {times.last_s} s"
+    note = f"total {number(sums[0].mean())} MB/s before, {number(sums[1].mean())} {last}"
+    yield "H-F8 total", Found(over_seeds(sums[1] / sums[0]), note)
     off = _off_windows(between(table, times.adapts_s, end), times.ratio_s)
     note = (
-        f"in the last {times.last_s} s; before {number(ratio['before'].mean())}; off by more than "
-        f"{RATIO_OFF:.0%} in {number(100 * off)} % of the windows of {times.ratio_s} s since then. By the "
-        f"text stream 2 keeps its rate meanwhile, which cannot be if the ratio is kept and the total rises"
+        f"{last}; off by more than {RATIO_OFF:.0%} in {number(100 * off)} % of the "
+        f"windows of {times.ratio_s} s since the root adapts"
     )
-    yield BANDS.judged("H-F8 ratio", over_seeds(ratio["after"]), note)
+    yield "H-F8 ratio", Found(over_seeds(first[1] / second[1]), note)
+    note = f"{number(second[0].mean())} MB/s before, {number(second[1].mean())} {last}"
+    yield "H-F8 stream 2", Found(over_seeds(second[1] / second[0]), note)
 
 
 def _off_windows(table: pl.DataFrame, window_s: int) -> float:
-    """The share of windows in which streams 1 and 2 are not 3:1."""
+    """The share of windows in which streams 1 and 2 do not have the ratio that they reserve."""
+    (scheduler,) = table["scheduler"].unique()
+    reserved = fluid.shares(fluid.tree_of(scheduler))
     window = pl.col(SECOND) // window_s
     each = table.group_by("repetition", window, STREAM).agg(pl.col(RATE).mean())
     wide = each.pivot(STREAM, index=["repetition", SECOND], values=RATE)
-    return float(((wide["stream1"] / wide["stream2"] / 3 - 1).abs() > RATIO_OFF).mean())
+    ratio = wide["stream1"] / wide["stream2"] / (reserved["stream1"] / reserved["stream2"])
+    return float(((ratio - 1).abs() > RATIO_OFF).mean())
 
 
 def _yes(holds: bool) -> str:

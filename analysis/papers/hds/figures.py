@@ -8,13 +8,14 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from papers.hds import fluid
+from papers.hds.claims import CLAIMS
 from papers.hds.results import RATE, SECOND, STREAM, asked_mb_s, control, rates
 from weir import plots
 from weir.plots import Curve
 from weir.statistics import mean_interval, means_by
 
 RECEIVED, ASKED, TIME = "Received (MB/s)", "Asked by each (MB/s)", "Time (s)"
-BANDS = "Lines: means over repetitions in windows of two seconds; shades: the least and the most."
+LINES = "Lines: means over repetitions in windows of two seconds; shades: the least and the most."
 
 
 def name_of(stream: str) -> str:
@@ -71,8 +72,9 @@ def overload(table: pl.DataFrame) -> Figure:
             lines[name, name_of(stream)] = Curve(x, found, spread["low"], spread["high"], like=stream)
         dotted = {"color": plots.PRINTED, "linestyle": ":", "marker": "", "linewidth": 0.8}
         lines[name, ""] = Curve([0, max(x)], [0, max(x)], more=dotted)
+    printed = [CLAIMS.register[f"H-F3 c stream {at}"].paper for at in (1, 2)]
     return plots.curves(
-        lines, ASKED, RECEIVED, share="y", level={"HDS, 70 % and 30 %": (12.7, 5.7)}, ylim=(0, 22),
+        lines, ASKED, RECEIVED, share="y", level={"HDS, 70 % and 30 %": printed}, ylim=(0, 22),
         note="Means over repetitions with 95 % t intervals. Shades: 5 to 95 % of all seconds. Dotted: all "
         "that is asked, and the paper.",
     )  # fmt: skip
@@ -85,7 +87,7 @@ def isolation(table: pl.DataFrame) -> Figure:
     lines = series(table.filter(is_hds), with_buckets) | series(table.filter(~is_hds), alone)
     (scheduler,) = table.filter(is_hds)["scheduler"].unique()
     level = {with_buckets: _reserved(scheduler)}
-    note = BANDS + " Dotted: what is reserved."
+    note = LINES + " Dotted: what is reserved."
     return plots.curves(lines, TIME, RECEIVED, share="y", level=level, note=note)
 
 
@@ -101,7 +103,7 @@ def over_time(
     dotted = ["what is reserved"] * reserved + ["when something begins"] * bool(events)
     return plots.curves(
         series(table, total=total), TIME, RECEIVED, at=list(events), level=_reserved(scheduler) * reserved,
-        note=f"{BANDS} Dotted: {', and '.join(dotted)}." if dotted else BANDS,
+        note=f"{LINES} Dotted: {', and '.join(dotted)}." if dotted else LINES,
     )  # fmt: skip
 
 
@@ -117,8 +119,9 @@ def root(table: pl.DataFrame, off_points: np.ndarray, step_s: int, step_mb_s: fl
     }
     return plots.curves(
         lines, (TIME, "Root's rate, more than at first (MB/s)"), (RECEIVED, "Share off (points)"),
-        at={right: [2.36]},
-        note=BANDS + " Right: means with 95 % t intervals; dotted: where the paper's failed.",
+        at={right: CLAIMS.register["H-F7 fails"].bounds},
+        note=LINES + " Right: means with 95 % t intervals; dotted: between which the "
+        "paper's failed.",
     )  # fmt: skip
 
 
@@ -136,7 +139,7 @@ def bandwidth(table: pl.DataFrame, promised_mb_s: float) -> Figure:
         lines[every, name] = replace(series(rows, total=True)["", "total"], more={})
     return plots.curves(
         lines, TIME, RECEIVED, level={first: [promised_mb_s]},
-        note=BANDS + " Dotted: 6000 KB/s. Another stream comes every 25 s.",
+        note=LINES + " Dotted: 6000 KB/s. Another stream comes every 25 s.",
     )  # fmt: skip
 
 
@@ -165,7 +168,8 @@ def sensitivity(table: pl.DataFrame) -> Figure:
         words={v: f"{word} outstanding" for v, word in words.items()},
         note="Means over repetitions. Dotted: the band of Fig. 4.",
     )  # fmt: skip
-    plots.reference(figure.axes[0], 3, across=False)
+    low, high = CLAIMS.register["H-F4 1"].bounds
+    plots.reference(figure.axes[0], (high - low) / 2, across=False)
     figure.axes[0].set_xlim(right=max(3.2, figure.axes[0].get_xlim()[1]))
     figure.axes[1].set_xlim(left=0.95 * float(found[titles[1]].min()))
     return figure

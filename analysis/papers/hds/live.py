@@ -1,6 +1,6 @@
 """The studies `live-hds-*`: Figs. 3 to 8 on a block device, in seconds for minutes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -8,20 +8,21 @@ from IPython.display import HTML, Markdown
 from matplotlib.figure import Figure
 
 from papers.hds import claims, figures
-from papers.hds.claims import Times
+from papers.hds.claims import CLAIMS, Evidence, Shown, Times
 from papers.hds.results import windows
 from weir import notebooks, plans, plots
-from weir.claims import Claim
+from weir.claims import Claim, Found, text
 from weir.labels import number
 from weir.load import Study, load_study
+from weir.statistics import Interval
 
 #: How these studies' names begin.
 PREFIX = "live-hds-"
 #: When something happens in them.
 TIMES = Times(settled_s=1, phase_s=8, stream_s=3, step_s=3, second_s=4, adapts_s=8, last_s=12, ratio_s=4)
 TESTBED, LIVE, VIRTUAL = "testbed", "device", "simulator"
-#: By study, what is judged of it.
-JUDGED: dict[str, Callable[[pl.DataFrame], Iterator[Claim]]] = {
+#: By study, what it shows.
+JUDGED: dict[str, Callable[[pl.DataFrame], Iterator[Shown]]] = {
     "overload": claims.overload,
     "isolation": claims.isolation,
     "borrowing": lambda table: claims.borrowing(table, TIMES),
@@ -60,8 +61,12 @@ def described(found: dict[str, Study]) -> HTML | Markdown:
 _WORDS = {"live": LIVE, "virtual time": VIRTUAL}
 
 
-def judged(study: Study, name: str, testbed: str) -> list[Claim]:
-    """The claims on a study by the runs of one testbed; none where cells are missing of it."""
+#: By setting of a claim, on which testbed it is shown.
+SETTINGS = {"virtual time, short": VIRTUAL, "live": LIVE}
+
+
+def shown(study: Study, name: str, testbed: str) -> list[Shown]:
+    """What the runs of one testbed show on a study; nothing where cells are missing of it."""
     table = windows(study)
     table = table.filter(pl.col(TESTBED) == testbed).drop(TESTBED)
     wanted = 1
@@ -72,39 +77,51 @@ def judged(study: Study, name: str, testbed: str) -> list[Claim]:
     return list(JUDGED[name](table)) if there == wanted else []
 
 
-def compared(made: Iterable[Claim], found: dict[str, Study]) -> pl.DataFrame:
-    """One row per claim: the paper, virtual time over minutes, and both testbeds over seconds.
+def add(evidence: Evidence, found: Mapping[str, Study]) -> None:
+    """Adds what the studies show on both testbeds.
 
     Args:
-        made: the claims that have been judged in virtual time.
+        evidence: to which it is added.
         found: what `studies` gives.
     """
-    over_minutes = {claim.id: claim for claim in made}
-    rows: dict[str, dict[str, str]] = {}
     for name, study in found.items():
-        for words, testbed in {"virtual time, short": VIRTUAL, "live": LIVE}.items():
-            for claim in judged(study, name, testbed):
-                row = rows.setdefault(claim.id, _row(claim, over_minutes.get(claim.id)))
-                row[words], row[f"{words}: status"] = _ours(claim), claim.status
-    columns = ["virtual time, short", "virtual time, short: status", "live", "live: status"]
-    filled = [row | {name: row.get(name, "none") for name in columns} for row in rows.values()]
-    return pl.DataFrame(filled)
+        for setting, testbed in SETTINGS.items():
+            evidence.add(setting, shown(study, name, testbed))
 
 
-def _row(claim: Claim, long: Claim | None) -> dict[str, str]:
-    paper = claims.BANDS.read()[claim.id].get("limits") if claim.paper is None else None
-    printed = f"{number(paper[0])} or more" if paper else number(claim.paper)
-    row = {"claim": claim.id, "unit": claim.unit, "paper": printed}
-    return row | {
-        "virtual time": "none" if long is None else _ours(long),
-        "virtual time: status": "none" if long is None else long.status,
-    }
+def compared(evidence: Evidence) -> pl.DataFrame:
+    """One row per claim with short runs: the paper, minutes of virtual time, seconds on both testbeds."""
+    made = {claim.id: claim for claim in evidence.claims()}
+    rows = []
+    for id, by in evidence.found.items():
+        if SETTINGS.keys().isdisjoint(by):
+            continue
+        entry = CLAIMS.register[id]
+        row = {"claim": id, "unit": entry.unit, "paper": _printed(id)}
+        statuses = _statuses(made.get(id), id, by)
+        for words, setting in {"virtual time": entry.setting, **{one: one for one in SETTINGS}}.items():
+            row |= {words: _ours(by.get(setting)), f"{words}: status": statuses.get(setting, "none")}
+        rows.append(row)
+    return pl.DataFrame(rows)
 
 
-def _ours(claim: Claim) -> str:
-    if claim.interval is None:
-        return number(claim.ours)
-    return f"{number(claim.ours)} [{number(claim.interval[0])}, {number(claim.interval[1])}]"
+def _statuses(claim: Claim | None, id: str, by: Mapping[str, Found]) -> dict[str, str]:
+    """The status at each setting, also where the one that decides has no runs."""
+    claim = claim or CLAIMS.over(id, {CLAIMS.register[id].setting: Found(None), **by})
+    return {one.setting: one.status for one in claim.settings if one.setting in by}
+
+
+def _printed(id: str) -> str:
+    entry = CLAIMS.register[id]
+    if entry.paper is None and entry.limits:
+        return " to ".join(number(end) for end in entry.limits)
+    return number(entry.paper)
+
+
+def _ours(found: Found | None) -> str:
+    if found is None:
+        return "none"
+    return text(found.ours) if isinstance(found.ours, Interval) else number(found.ours)
 
 
 def figure(study: Study) -> Figure:

@@ -1,19 +1,26 @@
-"""Sensitivity of the claims to the request size, which is fitted."""
+"""Sensitivity of the claims to the request size, which is fitted, and to other open parameters."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 import polars as pl
 
-from papers.hds import claims
-from papers.hds.results import RATE, control, of_stream, rates
-from weir.claims import Claim, is_met, over_seeds
+from papers.hds import claims, figures
+from papers.hds.claims import Evidence, Shown
+from weir.claims import REPRODUCED, Claim
 from weir.labels import number
 
 #: The size with which three readers get about what the paper's disk gave them.
 FITTED_KIB = 416
 VARIANT = "variant"
-#: What stands behind a number that is outside its claim's band.
+#: What stands behind a number at which its claim is not reproduced.
 MISSED = "*"
+#: Of the study of open parameters: the requests whose schedulers are judged.
+REQUESTS = f"kib-{FITTED_KIB}-depth-1"
+
+
+def setting(kib: int = FITTED_KIB) -> str:
+    """The name of a size in the register."""
+    return f"{kib} KiB"
 
 
 def sizes_of(table: pl.DataFrame) -> list[int]:
@@ -26,27 +33,9 @@ def at(table: pl.DataFrame, kib: int = FITTED_KIB) -> pl.DataFrame:
     return table.filter(pl.col(VARIANT) == f"kib-{kib}").drop(VARIANT)
 
 
-def greedy(table: pl.DataFrame) -> Iterator[Claim]:
-    """The numbers of H-F3 where both streams ask for all that they can get."""
-    table = table.with_columns(
-        pl.col("scheduler").map_elements(control, return_dtype=pl.String).alias("control"),
-        pl.lit(0.0).alias("asked"),
-    )
-    got = rates(table, "control")
-    spread = claims.variability(table, [0.0])["Linux alone"]
-    yield claims.BANDS.judged("H-F3 a", over_seeds(100 * value for value in spread), "")
-    equal = got.filter(pl.col("control") == "HDS, equal weights")
-    yield claims.BANDS.judged("H-F3 b", over_seeds(of_stream(equal, "stream1", "share_pct")), "")
-    shared = got.filter(pl.col("control") == "HDS, 70 % and 30 %")
-    yield claims.BANDS.judged("H-F3 c share", over_seeds(of_stream(shared, "stream1", "share_pct")), "")
-    for stream in (1, 2):
-        ours = over_seeds(of_stream(shared, f"stream{stream}", RATE))
-        yield claims.BANDS.judged(f"H-F3 c stream {stream}", ours, "")
-
-
-#: By study, what is judged of it.
-JUDGED: dict[str, Callable[[pl.DataFrame], Iterator[Claim]]] = {
-    "request-size": greedy,
+#: By study that varies the size, what it shows.
+JUDGED: dict[str, Callable[[pl.DataFrame], Iterator[Shown]]] = {
+    "request-size": claims.greedy,
     "isolation": claims.isolation,
     "borrowing": claims.borrowing,
     "throughput": claims.throughput,
@@ -55,31 +44,40 @@ JUDGED: dict[str, Callable[[pl.DataFrame], Iterator[Claim]]] = {
 }
 
 
-def moved(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row per claim: its id, the paper's number, and ours with requests of each size.
+def add(evidence: Evidence, name: str, table: pl.DataFrame) -> None:
+    """Adds what a study of `JUDGED` shows with requests of each size.
+
+    Of Fig. 3 with requests of the fitted size the study `overload` decides, which varies what is asked for.
+    """
+    for kib in sizes_of(table):
+        if (name, kib) != ("request-size", FITTED_KIB):
+            evidence.add(setting(kib), JUDGED[name](at(table, kib)))
+
+
+def add_others(evidence: Evidence, table: pl.DataFrame) -> None:
+    """Adds what the study `sensitivity` shows of Fig. 4 with other roots, buckets and disk schedulers."""
+    rows = table.filter(pl.col(VARIANT) == REQUESTS).drop(VARIANT)
+    for scheduler in rows["scheduler"].unique(maintain_order=True):
+        shown = claims.isolation(rows.filter(pl.col("scheduler") == scheduler))
+        evidence.add(figures.setting(scheduler), shown)
+
+
+def moved(made: Iterable[Claim], kib: Iterable[int]) -> pl.DataFrame:
+    """One row per claim that is judged at several sizes: its id, the paper's number, and ours by size.
 
     Args:
-        tables: the windows of the studies of `JUDGED`, by name.
+        made: the claims of `Evidence.claims`.
+        kib: the sizes.
     """
-    rows: dict[str, dict[str, str]] = {}
-    for name, judge in JUDGED.items():
-        for kib in sizes_of(tables[name]):
-            for claim in judge(at(tables[name], kib)):
-                row = rows.setdefault(claim.id, {"claim": claim.id, "paper": _paper(claim)})
-                row[f"{kib} KiB"] = _ours(claim)
-    return pl.DataFrame(list(rows.values()))
+    kib = list(kib)
+    rows = []
+    for claim in made:
+        ours = {one.setting: one for one in claim.settings}
+        if len(names := [name for name in map(setting, kib) if name in ours]) > 1:
+            row = {"claim": claim.id, "paper": "" if claim.paper is None else number(claim.paper)}
+            rows.append(row | {name: _ours(ours[name].ours, ours[name].status) for name in names})
+    return pl.DataFrame(rows)
 
 
-def _paper(claim: Claim) -> str:
-    return "" if claim.paper is None else number(claim.paper)
-
-
-def _ours(claim: Claim) -> str:
-    if claim.ours is None:
-        return "none" + MISSED
-    limits = claims.BANDS.read()[claim.id].get("limits")
-    if limits is not None:
-        met = limits[0] <= claim.ours <= limits[1]
-    else:
-        met = claim.paper is None or is_met(claim.ours, claim.paper)
-    return number(claim.ours) + ("" if met else MISSED)
+def _ours(value: float | None, status: str) -> str:
+    return ("none" if value is None else number(value)) + ("" if status == REPRODUCED else MISSED)

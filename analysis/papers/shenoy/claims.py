@@ -1,49 +1,95 @@
-"""The claims of the paper, judged."""
+"""Claims of Figs. 2, 3 and 13 to 18: schedulers, capacity, bursts, loads that vary, partition sizes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from papers.shenoy.load import OVERLOADS, Distribution, Improvement
-from papers.shenoy.results import EQUAL_PCT, FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface, capacities
-from weir.claims import Claim, over_seeds
+from papers.shenoy import CLAIMS
+from papers.shenoy.load import OVERLOADS, Distribution, Improvement, by_seed
+from papers.shenoy.results import (
+    EQUAL_PCT,
+    FULL_MS,
+    FULL_PCT,
+    SERVERS,
+    TEXT,
+    VIDEO,
+    Surface,
+    along,
+    capacities,
+)
+from weir.claims import Claim, Found, over_seeds
 from weir.labels import number
-from weir.paper_notebook import Bands
-from weir.statistics import Interval, mean_interval, ratio_interval
+from weir.statistics import Interval, ratio_interval
 
-BANDS = Bands(Path(__file__).with_name("bands.toml"))
-#: Within this share two responses are comparable.
-EQUAL = 0.05
-#: "Low" and "light" are below this share of a server's limit, "heavy" above.
-HALF = 0.5
-#: "Light and moderate" video loads go up to this share of V.
-MODERATE = 0.6
-#: A service time is "largely independent" of what changes it by less than this share.
-LARGELY = 0.2
-#: A response is flat if it stays within this share of its mean.
-FLAT = 0.05
+#: Text load of the claims about schedulers, as a share of the largest.
+OF_TEXT = 0.75
+#: Mixes of the capacity line: shares of 2T, the rest of 2V. The ends and the middle are claims of their own.
+MIXES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9)
+#: A mix is far below the line if it loses more than this, in %.
+FAR_PCT = 10
+#: What the requests of bursty text are, by variant: the open parameters of the stand-in for the trace.
+BURSTS = {
+    "kb-s-3000": "8 KiB", "at-3000-4kib": "4 KiB", "at-3000-32kib": "32 KiB",
+    "at-3000-mmpp": "8 KiB, Markov-modulated",
+}  # fmt: skip
+#: Half of the text server's capacity, and the load of the heaviest claim about video, in KB/s.
+HALF_KB_S, HEAVY_KB_S = 3000, 2500
+
+
+def _at(table: pl.DataFrame, metric: str, **level: object) -> np.ndarray:
+    """A metric by repetition at some levels; `text` and `video` are numbers of clients."""
+    columns = {"text": TEXT, "video": VIDEO}
+    for name, value in level.items():
+        table = table.filter(pl.col(columns.get(name, name)) == value)
+    return table.sort("repetition")[metric].to_numpy()
+
+
+def fair_sharing(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
+    """S-F2: round-robin on an integrated server."""
+    heavy, middle = OF_TEXT * text[TEXT].max(), sorted(video[VIDEO].unique())[1]
+    at = {"text": heavy, "video": middle}
+    together = _at(text, "response_ms", architecture="integrated", scheduler="round-robin", **at)
+    apart = _at(text, "response_ms", architecture="partitioned", **at)
+    note = f"text under round-robin at {heavy:g} text and {middle} video clients"
+    yield CLAIMS.judged("S-F2", over_seeds(together / apart), note)
+
+
+def scan(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
+    """S-F3: SCAN on an integrated server."""
+    heavy = OF_TEXT * text[TEXT].max()
+    few, many = video[VIDEO].min(), video[VIDEO].max()
+    shared = {"architecture": "integrated", "scheduler": "scan"}
+    slow, fast = (_at(text, "response_ms", text=heavy, video=v, **shared) for v in (many, few))
+    note = f"{many} video clients beside {few}, at {heavy:g} text clients"
+    yield CLAIMS.judged("S-F3 a", over_seeds(slow / fast), note)
+    loads = sorted(video[TEXT].unique())
+    free = _at(video, "violated_pct", text=loads[0], video=many, **shared)
+    found = {}
+    for load in loads[1:]:
+        hurt = _at(video, "violated_pct", text=load, video=many, **shared)
+        alone = _at(video, "violated_pct", text=load, video=many, architecture="partitioned")
+        note = (
+            f"{number(hurt.mean())} % violated with {load} text clients, {number(free.mean())} % with "
+            f"{loads[0]}, {number(alone.mean())} % apart"
+        )
+        shape = bool(hurt.mean() > alone.mean() + EQUAL_PCT)
+        found[f"{load} text clients"] = Found(over_seeds(hurt - free), note, shape)
+    yield CLAIMS.over("S-F3 b", found)
 
 
 def limits(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
     """S-TV, and S-F13 of one kind alone."""
-    found = {
-        "T": capacities(text, "partitioned", TEXT, "response_ms", FULL_MS),
-        "V": capacities(video, "partitioned", VIDEO, "violated_pct", FULL_PCT),
-    }
-    fitted = "the text files' size was chosen so that it is"
-    yield BANDS.judged("S-TV T", _reached(found["T"]), f"between the runs' points; {fitted}")
-    yield BANDS.judged("S-TV V", _reached(found["V"]), "between the runs' points; nothing was fitted to it")
-    for kind, table, clients, metric, limit, name in (
-        ("text", text, TEXT, "response_ms", FULL_MS, "T"),
-        ("video", video, VIDEO, "violated_pct", FULL_PCT, "V"),
+    for kind, name, table, clients, metric, limit in (
+        ("text", "T", text, TEXT, "response_ms", FULL_MS),
+        ("video", "V", video, VIDEO, "violated_pct", FULL_PCT),
     ):
-        together = capacities(table, "integrated", clients, metric, limit)
-        share = [100 * one / (2 * other) for one, other in zip(together, found[name], strict=True)]
-        note = f"{number(np.mean(together))} clients, where 2{name} is {number(2 * np.mean(found[name]))}"
-        yield BANDS.judged(f"S-F13 {kind} alone", _reached(share), note)
+        apart, together = (capacities(table, server, clients, metric, limit) for server in SERVERS)
+        yield CLAIMS.judged(f"S-TV {name}", _reached(apart), "between the runs' points")
+        share = [100 * one / (2 * other) for one, other in zip(together, apart, strict=True)]
+        note = f"{number(np.mean(together))} clients, where 2{name} is {number(2 * np.mean(apart))}"
+        yield CLAIMS.judged(f"S-F13 {kind} alone", _reached(share), note)
 
 
 def _reached(values: list[float]) -> Interval | None:
@@ -51,219 +97,108 @@ def _reached(values: list[float]) -> Interval | None:
     return None if np.isnan(values).any() else over_seeds(values)
 
 
-def together(text: Surface, video: Surface, full: tuple[float, float]) -> Iterator[Claim]:
+def line(text: Surface, video: Surface, full: tuple[float, float]) -> Iterator[Claim]:
+    """S-F14 line: how far the integrated server gets on rays to the straight line from 2V to 2T."""
+    lost = np.array(
+        [along(text, video, (2 * mix * full[0], 2 * (1 - mix) * full[1])).lost_pct for mix in MIXES]
+    )
+    by_mix = lost.mean(axis=1)
+    said = ", ".join(f"{mix:.0%}: {number(loss)} %" for mix, loss in zip(MIXES, by_mix, strict=True))
+    shape = bool(by_mix.max() <= FAR_PCT)
+    yield CLAIMS.judged("S-F14 line", over_seeds(lost.mean(axis=0)), f"by share of 2T {said}", shape=shape)
+
+
+def together(text: pl.DataFrame, video: pl.DataFrame, full: tuple[float, float]) -> Iterator[Claim]:
     """S-F13 of both: how far the integrated server gets on the ray to the partitioned one's limits."""
-    # Of integers: whole shares are exact.
-    shares = np.arange(0, 1200) / 1000
-    ms, pct = (surface.at(shares * full[0], shares * full[1]) for surface in (text, video))
-    kept = []
-    for one_ms, one_pct in zip(ms, pct, strict=True):
-        over = _first((one_ms > FULL_MS) | (one_pct > FULL_PCT))
-        # Full at the first point: nothing is borne on this ray.
-        kept.append(shares[max(over - 1, 0)])
-    slow, late = _first(ms.mean(axis=0) > FULL_MS), _first(pct.mean(axis=0) > FULL_PCT)
-    first = "neither" if slow == late == len(shares) else "text" if slow <= late else "video"
-    mean = np.mean(kept)
-    note = f"{mean * full[0]:.0f} text and {mean * full[1]:.0f} video clients; {first} is the first to suffer"
-    yield BANDS.judged("S-F13 together", over_seeds(100 * (1 - np.array(kept))), note)
-
-
-def _first(over: np.ndarray) -> int:
-    """The first place where it is so; their number where it is nowhere so."""
-    return int(over.argmax()) if over.any() else len(over)
-
-
-def region(text: dict[str, Surface], video: dict[str, Surface]) -> Iterator[Claim]:
-    """S-F7: where the integrated server is worse."""
-    apart, shared = (text[server].without_text_zero() for server in SERVERS)
-    worse = shared.mean > apart.mean * (1 + EQUAL)
-    low = np.add.outer(apart.text, 0 * apart.video) < HALF * apart.text[-1]
-    heavy = np.add.outer(0 * apart.text, apart.video) > HALF * apart.video[-1]
-    share = 100 * (1 - (shared.values > apart.values * (1 + EQUAL)).mean(axis=(1, 2)))
-    note = f"{number(100 * np.mean(worse & low & heavy))} % worse at low text and heavy video"
-    elsewhere = worse & ~(low & heavy)
-    if elsewhere.any():
-        t, v = np.nonzero(elsewhere)
-        note += (
-            f", {number(100 * np.mean(elsewhere))} % elsewhere: {_range(apart.text[t])} text and "
-            f"{_range(apart.video[v])} video clients"
+    found = {}
+    for scheduler in text["scheduler"].unique(maintain_order=True):
+        if scheduler.split()[0] != "cello":
+            continue
+        rays = [table.filter(pl.col("scheduler") == scheduler) for table in (text, video)]
+        reached = along(_ray(rays[0], "response_ms"), _ray(rays[1], "violated_pct"), full)
+        kept = 1 - reached.lost_pct.mean() / 100
+        note = (
+            f"{kept * full[0]:.0f} text and {kept * full[1]:.0f} video clients; {reached.first} is the first "
+            "to suffer"
         )
-    only = bool(elsewhere.mean() < EQUAL)
-    yield BANDS.judged("S-F7 text", over_seeds(share), note, shape=only)
-    apart, shared = (video[server].without_video_zero() for server in SERVERS)
-    more = shared.values - apart.values
-    worse = more.mean(axis=0) > EQUAL_PCT
-    t, v = np.nonzero(worse)
-    light = (apart.text[t] <= HALF * apart.text[-1]) | (apart.video[v] <= HALF * apart.video[-1])
-    note = f"at most {number(more.mean(axis=0).max())} percentage points more"
-    if t.size:
-        note += (
-            f", from {number(apart.text[t].min())} text and {number(apart.video[v].min())} video clients on"
-        )
-    yield BANDS.judged(
-        "S-F7 video",
-        over_seeds(100 * (1 - (more > EQUAL_PCT).mean(axis=(1, 2)))),
-        note,
-        shape=not light.any(),
-    )
+        found[scheduler] = Found(over_seeds(reached.lost_pct), note)
+    yield CLAIMS.over("S-F13 together", found)
 
 
-def _range(values: np.ndarray) -> str:
-    return f"{number(values.min())} to {number(values.max())}"
+def _ray(table: pl.DataFrame, metric: str) -> Surface:
+    """Runs on one ray, as a surface that is level across it."""
+    wide = table.sort(TEXT).pivot(on="repetition", index=TEXT, values=metric)
+    values = wide.drop(TEXT).to_numpy().T
+    return Surface(wide[TEXT].to_numpy().astype(float), np.array([0.0, 1e6]), np.stack([values] * 2, axis=2))
 
 
-def against_video(text: dict[str, Surface]) -> Iterator[Claim]:
-    """S-F9: the response of text as video is added."""
-    apart, shared = (text[server].without_text_zero() for server in SERVERS)
-    quarters = [int(np.argmin(np.abs(apart.text - share * apart.text[-1]))) for share in (0.25, 0.5, 0.75, 1)]
-    flat = all(np.ptp(apart.mean[at]) <= FLAT * apart.mean[at].mean() for at in quarters)
-    rising = all((np.diff(shared.mean[at]) > -FLAT * shared.mean[at][:-1]).all() for at in quarters)
-    least = (apart.values[:, quarters[2:]] / shared.values[:, quarters[2:]]).min(axis=(1, 2))
-    last = [
-        f"{number(shared.mean[at][0])} to {number(shared.mean[at][-1])} ms at {number(apart.text[at])} "
-        f"(apart {number(apart.mean[at].mean())})"
-        for at in quarters
-    ]
-    note = f"integrated from no video to V: {', '.join(last)}"
-    yield BANDS.judged("S-F9", over_seeds(least), note, shape=bool(flat and rising))
+def bursty(text: pl.DataFrame) -> Iterator[Claim]:
+    """S-F15: the response of bursty text."""
+    half = text[VIDEO].min()
+    found = {}
+    for variant, name in BURSTS.items():
+        if variant in text["variant"]:
+            apart, shared = (
+                _at(text, "response_ms", architecture=server, variant=variant, video=half)
+                for server in SERVERS
+            )
+            note = f"at {half} video clients, the geometric mean over {len(apart)} streams"
+            found[name] = Found(ratio_interval(apart, shared), note)
+    yield CLAIMS.over("S-F15", found)
 
 
-def against_text(text: dict[str, Surface]) -> Iterator[Claim]:
-    """S-F10: the response of text as text is added."""
-    apart, shared = (text[server].without_text_zero() for server in SERVERS)
-    growth = {name: (s.mean[-1] - s.mean[0]) for name, s in zip(SERVERS, (apart, shared), strict=True)}
-    rising = all((np.diff(s.mean, axis=0) > 0).mean() > 0.95 for s in (apart, shared))
-    faster = bool((growth["partitioned"] > growth["integrated"]).mean() > HALF)
-    heavy = apart.text >= 0.9 * apart.text[-1]
-    least = (apart.values[:, heavy] / shared.values[:, heavy]).min(axis=(1, 2))
-    better = (shared.mean[heavy] < apart.mean[heavy]).mean(axis=0) == 1
-    until = apart.video[better].max() if better.any() else 0
-    more_apart, more_together = growth["partitioned"].mean(), growth["integrated"]
-    note = (
-        f"from {number(apart.text[0])} to {number(apart.text[-1])} text clients {number(more_apart)} ms more "
-        f"apart, {number(more_together[0])} (no video) to {number(more_together[-1])} ms (V) together; at "
-        f"heavy text together is better up to {number(until)} video clients"
-    )
-    yield BANDS.judged("S-F10", over_seeds(least), note, shape=bool(rising and faster))
-
-
-def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Iterator[Claim]:
-    """S-F11: what the response of text grows by, from the lightest to the heaviest text load at half of V."""
-    shares, notes, level = [], [], True
-    for server in SERVERS:
-        s, q = service[server].without_text_zero(), queueing[server].without_text_zero()
-        half = int(np.argmin(np.abs(s.video - HALF * s.video[-1])))
-        ds, dq = s.values[:, -1, half] - s.values[:, 0, half], q.values[:, -1, half] - q.values[:, 0, half]
-        shares.append(100 * dq / (ds + dq))
-        level = level and abs(ds.mean()) <= LARGELY * s.mean[0, half]
-        notes.append(
-            f"{server}: service {number(s.mean[0, half])} to {number(s.mean[-1, half])} ms, "
-            f"queueing {number(q.mean[0, half])} to {number(q.mean[-1, half])} ms"
-        )
-    yield BANDS.judged("S-F11", over_seeds(np.minimum(*shares)), "; ".join(notes), shape=bool(level))
-
-
-def deadlines(video: dict[str, Surface]) -> Iterator[Claim]:
-    """S-F12: violated deadlines over the video load."""
-    apart, shared = (video[server].without_video_zero() for server in SERVERS)
-    moderate = apart.video <= MODERATE * apart.video[-1]
-    most = max(apart.mean[:, moderate].max(), shared.mean[:, moderate].max())
-    none = most < EQUAL_PCT
-    light = apart.text <= HALF * apart.text[-1]
-    comparable = float((shared.mean[light, -1] - apart.mean[light, -1]).max()) < FULL_PCT
-    more = shared.values[:, -1, -1] - apart.values[:, -1, -1]
-    note = (
-        f"up to {MODERATE:.0%} of V at most {number(most)} %; at V and light text "
-        f"{number(apart.mean[light, -1].max())} % apart, {number(shared.mean[light, -1].max())} % together; "
-        f"at T and V {number(apart.mean[-1, -1])} and {number(shared.mean[-1, -1])} %"
-    )
-    yield BANDS.judged("S-F12", over_seeds(more), note, shape=bool(none and comparable))
-
-
-def schedulers(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
-    """S-F2 and S-F3: fair sharing and SCAN on an integrated server."""
-    heavy = (text[TEXT].max() * 0.75, video[VIDEO].max())
-
-    def at(table: pl.DataFrame, server: str, scheduler: str, t: float, v: float, metric: str) -> np.ndarray:
-        rows = table.filter(
-            (pl.col("architecture") == server)
-            & (pl.col("scheduler") == scheduler)
-            & (pl.col(TEXT) == t)
-            & (pl.col(VIDEO) == v)
-        )
-        return rows.sort("repetition")[metric].to_numpy()
-
-    middle = sorted(video[VIDEO].unique())[1]
-    ratio = at(text, "integrated", "round-robin", heavy[0], middle, "response_ms") / at(
-        text, "partitioned", "cello", heavy[0], middle, "response_ms"
-    )
-    note = f"text under round-robin at {heavy[0]:g} text and {middle} video clients"
-    yield BANDS.judged("S-F2", over_seeds(ratio), note)
-    least = sorted(video[VIDEO].unique())[0]
-    slower = at(text, "integrated", "scan", heavy[0], heavy[1], "response_ms") / at(
-        text, "integrated", "scan", heavy[0], least, "response_ms"
-    )
-    few, many = text[TEXT].min(), text[TEXT].max()
-    hurt = at(video, "integrated", "scan", many, heavy[1], "violated_pct").mean()
-    free = at(video, "integrated", "scan", few, heavy[1], "violated_pct").mean()
-    alone = at(video, "partitioned", "cello", many, heavy[1], "violated_pct").mean()
-    note = (
-        f"(a) text under SCAN with {heavy[1]} video clients beside {least}; "
-        f"(b) {number(free)} % violated with {few} text clients, {number(hurt)} % with {many}, "
-        f"{number(alone)} % apart"
-    )
-    yield BANDS.judged("S-F3", over_seeds(slower), note, shape=bool(hurt > free + EQUAL_PCT and hurt > alone))
-
-
-def bursty(text: pl.DataFrame, video: pl.DataFrame) -> Iterator[Claim]:
-    """S-F15."""
-
-    def of(table: pl.DataFrame, server: str, variant: str, clients: int, metric: str) -> np.ndarray:
-        rows = table.filter(
-            (pl.col("architecture") == server) & (pl.col("variant") == variant) & (pl.col(VIDEO) == clients)
-        )
-        return rows.sort("repetition")[metric].to_numpy()
-
+def bursty_deadlines(video: pl.DataFrame) -> Iterator[Claim]:
+    """S-F15 of video: deadlines beside bursty text."""
     half, heavy = sorted(video[VIDEO].unique())
-    ratios = {}
-    for variant in sorted(text["variant"].unique()):
-        ratios[variant] = of(text, "partitioned", variant, half, "response_ms") / of(
-            text, "integrated", variant, half, "response_ms"
-        )
-    beside = ", ".join(
-        f"{number(np.exp(np.log(ratio).mean()))} with {name.removeprefix('at-3000-')}"
-        for name, ratio in ratios.items()
-        if name.startswith("at-")
-    )
-    note = f"at {half} video clients, the geometric mean over ten streams; at the same load {beside}"
-    apart, shared = (of(text, server, "kb-s-3000", half, "response_ms") for server in SERVERS)
-    yield BANDS.judged("S-F15", ratio_interval(apart, shared), note)
-    worst = {server: of(video, server, "kb-s-2500", heavy, "violated_pct") for server in SERVERS}
-    note = ", ".join(f"{number(values.mean())} % {server}" for server, values in worst.items())
-    yield BANDS.judged(
-        "S-F15 video", over_seeds(np.maximum(*worst.values())), f"{note}, at {heavy} video clients"
-    )
+
+    def of(server: str, kb_s: int, clients: int) -> np.ndarray:
+        variant = f"kb-s-{kb_s:04d}"
+        return _at(video, "violated_pct", architecture=server, variant=variant, video=clients)
+
+    loads = sorted(int(name[5:]) for name in video["variant"].unique() if name.startswith("kb-s-"))
+    moderate = [of(server, load, half) for server in SERVERS for load in loads if load <= HALF_KB_S]
+    note = f"at {half} video clients and up to {HALF_KB_S} KB/s"
+    yield CLAIMS.judged("S-F15 moderate", over_seeds(np.max(moderate, axis=0)), note)
+    worst = {server: of(server, HEAVY_KB_S, heavy) for server in SERVERS}
+    said = ", ".join(f"{number(values.mean())} % {server}" for server, values in worst.items())
+    note = f"{said}, at {heavy} video clients and {HEAVY_KB_S} KB/s"
+    yield CLAIMS.judged("S-F15 video", over_seeds(np.maximum(*worst.values())), note)
+    more = {
+        (load, clients): of("integrated", load, clients) - of("partitioned", load, clients)
+        for load in loads
+        for clients in (half, heavy)
+    }
+    load, clients = max(more, key=lambda at: abs(more[at].mean()))
+    note = f"at {clients} video clients and {load} KB/s"
+    yield CLAIMS.judged("S-F15 isolated", over_seeds(more[load, clients]), note)
 
 
-def distributions(found: list[Distribution], capacity: float, window_s: int) -> Iterator[Claim]:
+def distributions(found: Distribution, capacity: float) -> Iterator[Claim]:
     """S-F16: mean and peak load for each probability of overload."""
     for overload in OVERLOADS:
-        loads = [one.clients(capacity, overload) for one in found]
-        note = f"of the stand-in for the trace, over windows of {window_s} s"
-        yield BANDS.judged(f"S-F16 mean {overload:g}", over_seeds(load.mean() for load in loads), note)
-        yield BANDS.judged(f"S-F16 peak {overload:g}", over_seeds(load.max() for load in loads), note)
+        clients = found.clients(capacity, overload)
+        note = f"of the printed loads, where {capacity:.0f} text clients are the capacity"
+        yield CLAIMS.judged(f"S-F16 mean {overload:g}", float(clients.mean()), note)
+        yield CLAIMS.judged(f"S-F16 peak {overload:g}", float(clients.max()), note)
 
 
-def improvements(found: dict[float, list[Improvement]]) -> Iterator[Claim]:
-    """S-F17: what sharing brings, for each probability of overload."""
-    means = [np.mean([one.difference_ms.mean() for one in found[overload]]) for overload in OVERLOADS]
-    growing = all(b > a for a, b in pairwise(means))
-    for overload, mean in zip(OVERLOADS, means, strict=True):
-        percent = [float(one.percent.mean()) for one in found[overload]]
-        note = f"{number(mean)} ms on average"
-        yield BANDS.judged(
-            f"S-F17 {overload:g}", mean_interval(percent), note, shape=bool(mean > 0 and growing)
-        )
+def improvements(found: Mapping[str, Mapping[float, list[Improvement]]]) -> Iterator[Claim]:
+    """S-F17: what sharing brings, for each reading of the load and each probability of overload."""
+    ms, percent = {}, {}
+    for reading, by_overload in found.items():
+        of_ms = {overload: by_seed(made, "difference_ms") for overload, made in by_overload.items()}
+        means = [values.mean() for values in of_ms.values()]
+        note = ", ".join(f"{number(mean)} ms at {at:g}" for at, mean in zip(of_ms, means, strict=True))
+        growing = all(means[0] > 0 and b > a for a, b in pairwise(means))
+        least, most = min(of_ms), max(of_ms)
+        ms[reading] = Found(over_seeds(of_ms[most] / of_ms[least]), note, bool(growing))
+        for overload, made in by_overload.items():
+            one = over_seeds(by_seed(made, "percent"))
+            note = f"{number(of_ms[overload].mean())} ms on average"
+            percent.setdefault(overload, {})[reading] = Found(one, note)
+    yield CLAIMS.over("S-F17 ms", ms)
+    for overload, readings in percent.items():
+        yield CLAIMS.over(f"S-F17 {overload:g}", readings)
 
 
 def partitions(text: pl.DataFrame) -> Iterator[Claim]:
@@ -278,4 +213,4 @@ def partitions(text: pl.DataFrame) -> Iterator[Claim]:
         percent = 100 * (a[borne] - b[borne]).sum(axis=0) / a[borne].sum(axis=0)
         found.append(percent)
         notes.append(f"{int(variant.removeprefix('text-'))} disks for text: {number(percent.mean())} %")
-    yield BANDS.judged("S-F18", over_seeds(np.min(found, axis=0)), "; ".join(notes))
+    yield CLAIMS.judged("S-F18", over_seeds(np.min(found, axis=0)), "; ".join(notes))

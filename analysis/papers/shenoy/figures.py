@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from papers.shenoy.load import Distribution, Improvement
+from papers.shenoy import CLAIMS
+from papers.shenoy.load import OVERLOADS, Distribution, Improvement, by_seed, printed_number
 from papers.shenoy.results import FULL_MS, FULL_PCT, SERVERS, TEXT, VIDEO, Surface
 from weir import plots
 from weir.plots import Curve
@@ -147,6 +148,8 @@ def border(
     grid = np.meshgrid(fine_t, fine_v, indexing="ij")
     full = (text.at(*grid).mean(axis=0) > FULL_MS) | (video.at(*grid).mean(axis=0) > FULL_PCT)
     edge = [fine_v[row.argmax() - 1] if row.any() and row.argmax() else np.nan for row in full]
+    printed = np.array([printed_number("S-TV T"), printed_number("S-TV V")])
+    kept = 1 - printed_number("S-F13 together") / 100
     grey, line = {"color": plots.PRINTED, "linestyle": "none"}, {"marker": "", "linestyle": "-"}
     lines |= {
         (both, "partitioned"): Curve([0, t, t], [v, v, 0], more=line),
@@ -155,8 +158,10 @@ def border(
             Curve(fine_t, edge, more=line),
             Curve([alone[0]], [0], more={"marker": "o", "clip_on": False}),
         ],
-        (both, "paper, integrated"): Curve([192], [97], more=grey | {"marker": "x"}),
-        (both, "paper, partitioned"): Curve([200], [102], more=grey | {"marker": "+"}),
+        (both, "paper, integrated"): Curve(
+            kept * printed[:1], kept * printed[1:], more=grey | {"marker": "x"}
+        ),
+        (both, "paper, partitioned"): Curve(printed[:1], printed[1:], more=grey | {"marker": "+"}),
     }
     figure = plots.curves(
         lines, (TEXT_CLIENTS, VIDEO_CLIENTS, TEXT_CLIENTS), (RESPONSE, VIOLATED, VIDEO_CLIENTS), height=3.1,
@@ -237,9 +242,9 @@ def bursty(text: pl.DataFrame) -> Figure:
     } | {(right, ""): Curve(range(len(variants)), ratios, like="integrated", more={"linestyle": "none"})}
     figure = plots.curves(
         lines, ("Load of bursty text (KB/s)", ""), (RESPONSE, "Partitioned / integrated response"), ylim=None,
-        level={right: (1, 6)},
+        level={right: (1, printed_number("S-F15"))},
         note="Geometric means over ten streams; bars: 95 % t intervals of the logarithms. "
-        f"Beside {half} video clients. Dotted: equal, and the paper's factor of 6.",
+        f"Beside {half} video clients. Dotted: equal, and the paper's factor.",
     )  # fmt: skip
     plots.log_y(figure.axes)
     names = ["8 KiB, on-off", *(n.removeprefix("at-3000-").replace("kib", " KiB") for n in variants[1:])]
@@ -247,15 +252,15 @@ def bursty(text: pl.DataFrame) -> Figure:
     return figure
 
 
-def distributions(found: dict[float, list[Distribution]], capacity: float) -> Figure:
+def distributions(found: Distribution, capacity: float) -> Figure:
     """Fig. 16(a): how likely each text load is."""
     lines = {}
-    for overload, loads in found.items():
-        clients = np.sort(np.concatenate([one.clients(capacity, overload) for one in loads]))
+    for overload in OVERLOADS:
+        clients = np.sort(found.clients(capacity, overload))
         lines["", f"overload {overload:g}"] = Curve(clients, 1 - np.arange(len(clients)) / len(clients))
     figure = plots.curves(
         lines, TEXT_CLIENTS, "Share of windows above", at=[capacity], ylim=None,
-        note="All seeds together. Dotted: what the partitioned server bears.",
+        note="Dotted: what the partitioned server bears.",
     )  # fmt: skip
     plots.log_y(figure.axes)
     return figure
@@ -264,23 +269,23 @@ def distributions(found: dict[float, list[Distribution]], capacity: float) -> Fi
 def improvements(found: dict[str, dict[float, list[Improvement]]]) -> Figure:
     """Fig. 17, for each reading of the load."""
     rows = [
-        {
-            "reading": name, "overload": overload, "repetition": at,
-            "ms": float(one.difference_ms.mean()), "percent": float(one.percent.mean()),
-        }
+        {"reading": name, "overload": overload, "repetition": at, "ms": ms, "percent": percent}
         for name, by in found.items()
-        for overload, loads in by.items()
-        for at, one in enumerate(loads)
-    ]  # fmt: skip
+        for overload, made in by.items()
+        for at, (ms, percent) in enumerate(
+            zip(by_seed(made, "difference_ms"), by_seed(made, "percent"), strict=True)
+        )
+    ]
     words = {
         "overload": "Probability of overload", "ms": "Expected improvement (ms)",
         "percent": "Expected improvement (%)",
     }  # fmt: skip
+    printed = CLAIMS.register[f"S-F17 {OVERLOADS[0]:g}"].limits or (0, 0)
     figure = plots.intervals(
         pl.DataFrame(rows), ("ms", "percent"), x="overload", hue="reading", words=words, runs=False,
-        note="Repetitions: streams of load. Grey: the paper's range.",
+        note="Repetitions: streams of load, or the servers' runs. Grey: the paper's range.",
     )  # fmt: skip
-    figure.axes[1].axhspan(40, 80, color=plots.PRINTED, alpha=0.12, linewidth=0)
+    figure.axes[1].axhspan(*printed, color=plots.PRINTED, alpha=0.12, linewidth=0)
     return figure
 
 

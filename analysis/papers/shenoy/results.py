@@ -151,6 +151,42 @@ def apart(table: pl.DataFrame) -> Surface:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """How far a server gets on a ray.
+
+    Attributes:
+        lost_pct: what is missing to the ray's end, by repetition; negative where it gets further.
+        first: `text` or `video`, whose limit is reached first on average, or `neither`.
+    """
+
+    lost_pct: np.ndarray
+    first: str
+
+
+def along(text: Surface, video: Surface, end: tuple[float, float]) -> Reached:
+    """How far a server gets on the ray to a mix before text or video is over its limit.
+
+    Args:
+        text: response of text in ms.
+        video: violated deadlines in per cent.
+        end: text and video clients at the ray's end.
+    """
+    # Of integers: whole shares are exact.
+    shares = np.arange(0, 1200) / 1000
+    ms, pct = (surface.at(shares * end[0], shares * end[1]) for surface in (text, video))
+    # Full at the first point: nothing is borne on this ray.
+    borne = [max(_first(over) - 1, 0) for over in (ms > FULL_MS) | (pct > FULL_PCT)]
+    slow, late = _first(ms.mean(axis=0) > FULL_MS), _first(pct.mean(axis=0) > FULL_PCT)
+    first = "neither" if slow == late == len(shares) else "text" if slow <= late else "video"
+    return Reached(100 * (1 - shares[borne]), first)
+
+
+def _first(over: np.ndarray) -> int:
+    """The first place where it is so; their number where it is nowhere so."""
+    return int(over.argmax()) if over.any() else len(over)
+
+
+@dataclass(frozen=True)
 class Region:
     """Both metrics of both servers over the mixes that the partitioned one bears.
 

@@ -1,19 +1,17 @@
 """Users of a distributed file system: Bosch, Table 3.1."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
 
 from papers.traces import paper, series
 from weir.binary_cache import NOT_AT_HAND, BinaryCache
-from weir.claims import Claim, claim, over_seeds, text
+from weir.claims import over_seeds, text
 from weir.labels import number
+from weir.statistics import Interval
 
 SEEDS = range(1, 21)
 DURATION_S = 86_400
-#: "Peaks rarely coalesce": all users' peak is hardly above one user's. The paper has 1.49 and 1.01.
-COALESCE = 0.15
 
 
 def per_user(requests: pl.LazyFrame) -> pl.LazyFrame:
@@ -36,52 +34,26 @@ class Sprite:
             return binary.stream("sprite", seed, DURATION_S, per_user, clients=paper.SPRITE_USERS)
 
         days = binary.each(day, SEEDS)
-        return cls({load.window_s: [_rates(of, load.window_s) for of in days] for load in paper.SPRITE})
+        return cls({window_s: [_rates(of, window_s) for of in days] for window_s in paper.SPRITE_WINDOWS_S})
+
+    def kb_s(self, name: str, window_s: int) -> Interval:
+        """One of the figures of `series.UserRates` in KB/s, over seeds."""
+        return over_seeds(getattr(rates, name) / series.KB for rates in self.rates[window_s])
 
     def table(self) -> pl.DataFrame:
         """Bosch, Table 3.1."""
-        rows = []
-        for load in paper.SPRITE:
-            window = f"{load.window_s} s"
-            for words, value, name in _lines(load):
-                ours = text(over_seeds(getattr(r, name) / series.KB for r in self.rates[load.window_s]))
-                rows.append((window, words, number(value), ours, NOT_AT_HAND))
+        rows = [
+            (
+                f"{window_s} s",
+                words,
+                number(paper.printed(paper.BOSCH, f"B-T3.1 {words}, {window_s} s")),
+                text(self.kb_s(name, window_s)),
+                NOT_AT_HAND,
+            )
+            for window_s in paper.SPRITE_WINDOWS_S
+            for name, words in paper.SPRITE_RATES.items()
+        ]
         return pl.DataFrame(rows, schema=("window", "KB/s", "paper", "synthetic", "real"), orient="row")
-
-    def claims(self) -> Iterator[Claim]:
-        """B-T3.1."""
-        for load in paper.SPRITE:
-            rates = self.rates[load.window_s]
-            printed = load.total_peak / load.user_peak
-            ratio = over_seeds(r.total_peak / r.user_peak for r in rates).estimate
-            apart = abs(ratio / printed - 1) <= COALESCE
-            bursty = over_seeds(r.std / r.mean for r in rates).estimate
-            for words, value, name in _lines(load):
-                ours = over_seeds(getattr(r, name) / series.KB for r in rates)
-                if "peak" in name:
-                    said = f"all users' peak is {ratio:.2f} of one user's (paper {printed:.2f})"
-                    holds = apart
-                else:
-                    said = f"std is {bursty:.1f} of the mean (paper {load.std / load.mean:.1f})"
-                    holds = is_bursty(bursty, load.std / load.mean)
-                yield claim(
-                    f"B-T3.1 {words}, {load.window_s} s", value, ours, "KB/s",
-                    f"{said}; the specification is held to it, within its own bands", shape_holds=holds,
-                )  # fmt: skip
-
-
-def is_bursty(ours: float, printed: float) -> bool:
-    """Whether std by mean is at least half of the paper's: as bursty for the eye, and far from Poisson."""
-    return ours >= printed / 2
-
-
-def _lines(load: paper.UserLoad) -> list[tuple[str, float, str]]:
-    return [
-        ("average per user", load.mean, "mean"),
-        ("standard deviation", load.std, "std"),
-        ("peak per user", load.user_peak, "user_peak"),
-        ("peak of all", load.total_peak, "total_peak"),
-    ]
 
 
 def _rates(day: pl.DataFrame, window_s: int) -> series.UserRates:

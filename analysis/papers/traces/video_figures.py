@@ -86,12 +86,12 @@ def delay_spreads(films: MotionJpeg) -> Figure:
             paper.BLOCKS_KB, [Interval(m, m - std, m + std, n, "std") for m, std, n in spread]
         )
         if film is not None:
-            printed[name] = [1e6 / film.kb_s]
+            printed[name] = [1e6 / (film.mean_kb * paper.FILM_RATE_HZ)]
     figure = plots.curves(
         _whole(lines), "block (KB)", "inter-block delay (us/KB)", columns=2, level=printed, ylim=None,
         absent=NOT_AT_HAND,
         note=_with_absence(
-            films, "Bars: the standard deviation of blocks. Dotted: the mean of the printed rate. Seed 1."
+            films, "Bars: the standard deviation of blocks. Dotted: by the printed mean frame size. Seed 1."
         ),
     )  # fmt: skip
     for axis in figure.axes:

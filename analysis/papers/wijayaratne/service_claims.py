@@ -1,32 +1,37 @@
 """Claims of Figs. 10 to 13: three kinds of requests on the same disks."""
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 
-from papers.wijayaratne.bands import BANDS
+from papers.wijayaratne import CLAIMS
+from papers.wijayaratne.admission_claims import stated
 from papers.wijayaratne.results import levels
-from weir.claims import Claim
+from weir.claims import Claim, Found
 from weir.documents import field, read_document
+from weir.labels import number
 from weir.load import RUN_AGAIN, Study
 from weir.statistics import mean_interval
 from weir.study import class_table
 
 #: The classes of video streams: the paper's periodic requests.
 FILMS = ("lambs", "term", "news", "asterix")
-#: "Unaffected", "not considerably impacted": by no more than this share, from the lightest load on.
-UNAFFECTED = 0.25
-#: The paper's scheduler, and what its leaky bucket lets through at each disk in a second.
-ROUNDS, PAPER_BUCKET = "rounds", "12"
-#: The scheduler with a bucket of twice that.
-OTHER_BUCKET = "rounds, 24/s"
+#: The paper's scheduler: its leaky bucket lets through so many requests at each disk in a second, and it
+#: assumes what requests take at worst. The sizes of its subgroups are not printed.
+ROUNDS, PAPER_BUCKET, PAPER_ESTIMATE = "rounds", "12", "bound"
 #: Aperiodic requests/s of which the paper prints numbers.
 PRINTED_RATE = 50
+RATE = "aperiodic_per_s"
+#: Claims about deadlines where admission assumes the longest seek of each request, too, with this block size.
+WORST_CASE, WORST_SEEK, WORST_BLOCK_KIB = "rounds, worst case at admission", "longest", 64
 
 
 def service_table(study: Study) -> pl.DataFrame:
     """One row per valid run and kind (`periodic`, `interactive`, `aperiodic`).
 
-    Columns: `repetition`, `scheduler`, `aperiodic_per_s`, `requested` and `admitted` (streams), `kind`,
+    Columns: `repetition`, `scheduler`, `aperiodic_per_s`, `requested` and `admitted` (streams), `seek` and
+    `block_kib` (None where admission control has no such level), `kind`,
     `mean_ms`, `max_ms`, `missed` (deadlines), `used_pct` (of the disks' time).
 
     Raises:
@@ -45,6 +50,8 @@ def service_table(study: Study) -> pl.DataFrame:
             "scheduler": scheduler_name(str(held["scheduler"])),
             "aperiodic_per_s": next(c.clients for c in run.classes if c.name == "aperiodic"),
             "requested": levels(run).get("streams"),
+            "seek": levels(run).get("seek"),
+            "block_kib": levels(run).get("block_kib"),
             "admitted": field(admission, path, "admitted", int),
         }
         used = read_document(run.path / "summary.json", RUN_AGAIN)["classes"]
@@ -78,10 +85,12 @@ def scheduler_name(text: str) -> str:
         return name.upper()
     given = dict(part.split("=") for part in tunables)
     differs = []
-    if given["interactive_per_s"] != PAPER_BUCKET:
-        differs.append(f"{given['interactive_per_s']}/s")
-    if given["estimate"] != "expected":
-        differs.append("whole revolutions")
+    if (bucket := given.get("interactive_per_s", PAPER_BUCKET)) != PAPER_BUCKET:
+        differs.append(f"{bucket}/s")
+    if given.get("estimate", PAPER_ESTIMATE) != PAPER_ESTIMATE:
+        differs.append("half revolutions")
+    if subgroup := given.get("subgroup"):
+        differs.append(f"subgroups of {subgroup}")
     return ", ".join([ROUNDS, *differs])
 
 
@@ -91,181 +100,152 @@ def over(table: pl.DataFrame, kind: str, value: str, x: str) -> dict[float, floa
     return dict(rows.rows())
 
 
-def _of(table: pl.DataFrame, kind: str, value: str) -> list[float]:
-    return table.filter(pl.col("kind") == kind).sort("repetition")[value].to_list()
+def by_repetition(table: pl.DataFrame, kind: str, value: str, x: str) -> np.ndarray:
+    """A column of a kind, by repetition (rows) and a column."""
+    wide = table.filter(pl.col("kind") == kind).sort(x).pivot(on="repetition", index=x, values=value)
+    return wide.drop(x).to_numpy().T
 
 
-def change(curve: dict[float, float]) -> float:
-    """Largest relative distance of a curve from its first point."""
-    values = list(curve.values())
-    return max(abs(value / values[0] - 1) for value in values) if values[0] else float("inf")
+def change_pct(curves: np.ndarray) -> np.ndarray:
+    """Largest distance of each curve from its first point, in % of it."""
+    return 100 * np.abs(curves / curves[:, :1] - 1).max(axis=1)
 
 
-def aperiodic(table: pl.DataFrame, guarantee: pl.DataFrame) -> list[Claim]:
-    """W-F10, W-F11 and W-F13; `guarantee` is of the study with true bounds."""
-    rounds, scan = (table.filter(pl.col("scheduler") == name) for name in (ROUNDS, "SCAN"))
-    rate = "aperiodic_per_s"
-    used = {kind: over(rounds, kind, "used_pct", rate) for kind in ("periodic", "interactive", "aperiodic")}
-    heaviest = max(used["aperiodic"])
-    flat = {kind: change(used[kind]) for kind in ("periodic", "interactive")}
-    unaffected = max(flat.values()) <= UNAFFECTED
-    worst = {kind: over(rounds, kind, "max_ms", rate) for kind in ("interactive", "aperiodic")}
-    mean = {kind: over(rounds, kind, "mean_ms", rate) for kind in ("interactive", "aperiodic")}
-    printed = rounds.filter(pl.col(rate) == PRINTED_RATE)
-    lower = all(
-        curve["interactive"][r] < curve["aperiodic"][r]
-        for curve in (worst, mean)
-        for r in worst["interactive"]
-    )
-    moves = change(worst["interactive"])
-    missed = rounds.filter(pl.col("kind") == "periodic").group_by("repetition").agg(pl.col("missed").sum())
-    asked = rounds.filter(pl.col("kind") == "periodic")["requests"].sum()
-    at_most = rounds.filter((pl.col("kind") == "periodic") & (pl.col(rate) == heaviest))
-    by_rate = ", ".join(f"{r:.0f}/s: {v:.1f} %" for r, v in used["aperiodic"].items())
-    streams = sorted(set(rounds["admitted"].to_list()))
+def _each(table: pl.DataFrame, found: Callable[[pl.DataFrame], Found]) -> dict[str, Found]:
+    """What each setting of the scheduler with rounds shows."""
+    names = [name for name in table["scheduler"].unique(maintain_order=True) if name.startswith(ROUNDS)]
+    return {name: found(table.filter(pl.col("scheduler") == name)) for name in names}
+
+
+def _said(values: dict[float, float], unit: str) -> str:
+    return ", ".join(f"{rate:.0f}/s: {number(value)} {unit}" for rate, value in values.items())
+
+
+def shares(table: pl.DataFrame) -> list[Claim]:
+    """W-F10: the disks' time by kind of request."""
+
+    def periodic(rows: pl.DataFrame) -> Found:
+        used = by_repetition(rows, "periodic", "used_pct", RATE)
+        streams = rows["admitted"]
+        return Found(
+            mean_interval(used.max(axis=1).tolist()), f"with {streams.min()} to {streams.max()} streams"
+        )
+
+    def unaffected(rows: pl.DataFrame) -> Found:
+        moves = {
+            kind: change_pct(by_repetition(rows, kind, "used_pct", RATE))
+            for kind in ("periodic", "interactive")
+        }
+        note = ", ".join(f"{kind} {number(values.mean())} %" for kind, values in moves.items())
+        return Found(mean_interval(np.maximum(*moves.values()).tolist()), note)
+
+    def aperiodic(rows: pl.DataFrame) -> Found:
+        used = over(rows, "aperiodic", "used_pct", RATE)
+        last = by_repetition(rows, "aperiodic", "used_pct", RATE)[:, -1]
+        grows = bool(np.diff(list(used.values())).min() > 0)
+        return Found(mean_interval(last.tolist()), _said(used, "%"), grows)
+
     return [
-        BANDS.judged(
-            "W-F10 periodic", mean_interval(_of(at_most, "periodic", "used_pct")),
-            f"{streams[0]} to {streams[-1]} streams; over all aperiodic loads, periodic changes by "
-            f"{100 * flat['periodic']:.1f} % of itself, interactive by {100 * flat['interactive']:.1f} %",
-            shape=unaffected,
-        ),
-        BANDS.judged(
-            "W-F10 aperiodic",
-            mean_interval(_of(rounds.filter(pl.col(rate) == heaviest), "aperiodic", "used_pct")), by_rate,
-        ),
-        BANDS.judged(
-            "W-F11 interactive", mean_interval(_of(printed, "interactive", "max_ms")),
-            f"changes by {100 * moves:.0f} % at most with the aperiodic rate; {_bucket(table)}",
-            shape=moves <= UNAFFECTED,
-        ),
-        BANDS.judged(
-            "W-F11 aperiodic", mean_interval(_of(printed, "aperiodic", "max_ms")),
-            f"interactive means and maxima are lower at every rate: {'yes' if lower else 'no'}", shape=lower,
-        ),
-        BANDS.judged(
-            "W-F11 deadlines", mean_interval(missed["missed"].to_list()),
-            f"of {asked} requests of video streams with rounds, in all repetitions and at all rates; "
-            f"{_true_bounds(guarantee)}",
-        ),
-        _against_scan(rounds, scan, _bucket(table)),
-    ]  # fmt: skip
-
-
-def _bucket(table: pl.DataFrame) -> str:
-    """Effect of the leaky bucket's rate on the longest interactive responses."""
-    other = table.filter(pl.col("scheduler") == OTHER_BUCKET)
-    worst = over(other, "interactive", "max_ms", "aperiodic_per_s")
-    scan = over(table.filter(pl.col("scheduler") == "SCAN"), "interactive", "max_ms", "aperiodic_per_s")
-    lower = sum(worst[rate] < scan[rate] for rate in worst)
-    return (
-        f"the bucket of {PAPER_BUCKET}/s holds bursts back; with twice that it is "
-        f"{min(worst.values()):.0f} to {max(worst.values()):.0f} ms, {worst[PRINTED_RATE]:.0f} at "
-        f"{PRINTED_RATE}/s, and lower than SCAN's at {lower} of {len(worst)} rates"
-    )
-
-
-def _true_bounds(guarantee: pl.DataFrame) -> str:
-    """Deadline misses with worst-case estimates of service time."""
-    rows = guarantee.filter(pl.col("kind") == "periodic")
-    streams = sorted(rows["admitted"].to_list())
-    return (
-        "half a revolution and the mean rate are no worst case; with whole revolutions and the lowest rate "
-        f"{streams[0]} to {streams[-1]} get in, and {rows['missed'].sum()} of {rows['requests'].sum()} miss"
-    )
-
-
-def _against_scan(rounds: pl.DataFrame, scan: pl.DataFrame, bucket: str) -> Claim:
-    """W-F13."""
-    rate = "aperiodic_per_s"
-    curves = {
-        (name, value): over(table, "interactive", value, rate)
-        for name, table in (("rounds", rounds), ("scan", scan))
-        for value in ("mean_ms", "max_ms")
-    }
-    lower = {
-        value: [curves["rounds", value][r] < curves["scan", value][r] for r in curves["rounds", value]]
-        for value in ("mean_ms", "max_ms")
-    }
-    flat = {value: change(curves["rounds", value]) <= UNAFFECTED for value in lower}
-    rises = {value: change(curves["scan", value]) > UNAFFECTED for value in lower}
-    heaviest = max(curves["rounds", "mean_ms"])
-    pairs = zip(
-        _of(scan.filter(pl.col(rate) == heaviest), "interactive", "mean_ms"),
-        _of(rounds.filter(pl.col(rate) == heaviest), "interactive", "mean_ms"),
-        strict=True,
-    )
-    words = [
-        f"{value}: lower at {sum(lower[value])} of {len(lower[value])} rates, changes by "
-        f"{100 * change(curves['rounds', value]):.0f} % with rounds, "
-        f"{100 * change(curves['scan', value]):.0f} % with SCAN"
-        for value in lower
+        CLAIMS.over("W-F10 periodic", _each(table, periodic)),
+        CLAIMS.over("W-F10 unaffected", _each(table, unaffected)),
+        CLAIMS.over("W-F10 aperiodic", _each(table, aperiodic)),
     ]
-    shape = all(all(of) for of in lower.values()) and all(flat.values()) and all(rises.values())
-    return BANDS.judged(
-        "W-F13",
-        mean_interval([a / b for a, b in pairs]),
-        f"{'; '.join(words)}; the number is at {heaviest:.0f}/s; {bucket}",
-        shape=shape,
+
+
+def responses(table: pl.DataFrame) -> list[Claim]:
+    """W-F11: mean and longest responses of interactive and aperiodic requests."""
+
+    def printed(kind: str) -> Callable[[pl.DataFrame], Found]:
+        def found(rows: pl.DataFrame) -> Found:
+            at = by_repetition(rows.filter(pl.col(RATE) == PRINTED_RATE), kind, "max_ms", RATE)
+            return Found(mean_interval(at[:, 0].tolist()), f"at {PRINTED_RATE}/s of either")
+
+        return found
+
+    def flat(rows: pl.DataFrame) -> Found:
+        moves = change_pct(by_repetition(rows, "interactive", "max_ms", RATE))
+        return Found(mean_interval(moves.tolist()), _said(over(rows, "interactive", "max_ms", RATE), "ms"))
+
+    def better(rows: pl.DataFrame) -> Found:
+        ratios = {
+            value: by_repetition(rows, "aperiodic", value, RATE)
+            / by_repetition(rows, "interactive", value, RATE)
+            for value in ("mean_ms", "max_ms")
+        }
+        return _least(ratios)
+
+    return [
+        CLAIMS.over("W-F11 flat", _each(table, flat)),
+        CLAIMS.over("W-F11 interactive", _each(table, printed("interactive"))),
+        CLAIMS.over("W-F11 aperiodic", _each(table, printed("aperiodic"))),
+        CLAIMS.over("W-F11 better", _each(table, better)),
+    ]
+
+
+def _least(ratios: dict[str, np.ndarray]) -> Found:
+    """The least of ratios of means and of longest responses, over all rates."""
+    note = ", ".join(
+        f"{value} {number(of.mean(axis=0).min())} to {number(of.mean(axis=0).max())} times"
+        for value, of in ratios.items()
     )
+    return Found(mean_interval(np.min([of.min(axis=1) for of in ratios.values()], axis=0).tolist()), note)
+
+
+def deadlines(table: pl.DataFrame, guarantee: pl.DataFrame) -> list[Claim]:
+    """W-F11 deadlines; `guarantee` is of the study that varies what admission assumes."""
+
+    def found(rows: pl.DataFrame) -> Found:
+        of = rows.filter(pl.col("kind") == "periodic")
+        missed = of.group_by("repetition").agg(pl.col("missed").sum()).sort("repetition")["missed"].to_list()
+        streams = f"{of['admitted'].min()} to {of['admitted'].max()} streams"
+        note = f"{sum(missed)} of {of['requests'].sum()} requests of video streams, at all rates, {streams}"
+        return Found(mean_interval([float(count) for count in missed]), note)
+
+    assumed = {}
+    for (scheduler, seek, block), rows in guarantee.group_by(
+        "scheduler", "seek", "block_kib", maintain_order=True
+    ):
+        name = f"{scheduler}, {block} KiB, {seek} seeks at admission"
+        if (scheduler, seek, block) == (ROUNDS, WORST_SEEK, WORST_BLOCK_KIB):
+            name = WORST_CASE
+        assumed[name] = found(rows)
+    return [CLAIMS.over("W-F11 deadlines", assumed | _each(table, found))]
 
 
 def requested(table: pl.DataFrame) -> list[Claim]:
-    """W-F12."""
-    admitted = table.filter(pl.col("kind") == "periodic")
-    most = admitted.group_by("repetition").agg(pl.col("admitted").max())["admitted"].to_list()
-    beyond = bool((admitted["admitted"] <= admitted["requested"]).all())
-    worst = over(table, "interactive", "max_ms", "requested")
-    moves = change(worst)
-    served = over(table, "periodic", "admitted", "requested")
-    text = ", ".join(f"{asked:.0f}: {got:.0f}" for asked, got in served.items())
+    """W-F12 interactive."""
+
+    def found(rows: pl.DataFrame) -> Found:
+        worst = by_repetition(rows, "interactive", "max_ms", "requested")
+        served = over(rows, "periodic", "admitted", "requested")
+        text = ", ".join(f"{asked:.0f}: {got:.0f}" for asked, got in served.items())
+        ends = worst.mean(axis=0).min(), worst.mean(axis=0).max()
+        note = f"{ends[0]:.0f} to {ends[1]:.0f} ms; streams by requested {text}"
+        return Found(mean_interval(change_pct(worst).tolist()), note)
+
+    each = _each(table, found)
+    return [stated("W-F12 interactive", {ROUNDS: each.pop(ROUNDS)} | each)]
+
+
+def against_scan(table: pl.DataFrame) -> list[Claim]:
+    """W-F13."""
+    scan = table.filter(pl.col("scheduler") == "SCAN")
+    of_scan = {value: by_repetition(scan, "interactive", value, RATE) for value in ("mean_ms", "max_ms")}
+
+    def better(rows: pl.DataFrame) -> Found:
+        return _least({
+            value: curves / by_repetition(rows, "interactive", value, RATE)
+            for value, curves in of_scan.items()
+        })  # fmt: skip
+
+    def flat(rows: pl.DataFrame) -> Found:
+        moves = change_pct(by_repetition(rows, "interactive", "mean_ms", RATE))
+        return Found(mean_interval(moves.tolist()), _said(over(rows, "interactive", "mean_ms", RATE), "ms"))
+
+    grows = [100 * (curves[:, -1] / curves[:, 0] - 1) for curves in of_scan.values()]
+    note = ", ".join(f"{value} {more.mean():+.0f} %" for value, more in zip(of_scan, grows, strict=True))
     return [
-        BANDS.judged(
-            "W-F12", mean_interval(most),
-            f"let in by streams that asked {text}; the longest interactive response changes by "
-            f"{100 * moves:.0f} % at most "
-            f"({min(worst.values()):.0f} to {max(worst.values()):.0f} ms)",
-            shape=beyond and moves <= UNAFFECTED,
-        )
-    ]  # fmt: skip
-
-
-def example(demand_blocks: dict[str, list[int]]) -> list[Claim]:
-    """W-C2, from the demand trace that admission control used."""
-    blocks = demand_blocks["example"]
-    return [BANDS.judged("W-C2", float(blocks[0]), f"{blocks}", shape=blocks == [3, 1])]
-
-
-#: Table 1: cylinders, and seeks at least, on average and at most, in ms.
-CYLINDERS, MIN_MS, AVG_MS, MAX_MS = 3711, 0.60, 8.0, 17.0
-
-
-def seek_ms(distance: np.ndarray) -> np.ndarray:
-    """The seek curve of Lee and Katz through Table 1's figures."""
-    a = (15 * AVG_MS - 10 * MIN_MS - 5 * MAX_MS) / (3 * np.sqrt(CYLINDERS))
-    b = (7 * MIN_MS - 15 * AVG_MS + 8 * MAX_MS) / (3 * CYLINDERS)
-    rest = np.maximum(distance - 1, 0)
-    return np.where(distance > 0, a * np.sqrt(rest) + b * rest + MIN_MS, 0.0)
-
-
-def sweep_ms(places: np.ndarray, arm: int) -> float:
-    """Seeks of one sweep over places, from its nearer end."""
-    ordered = np.sort(places)
-    ways = (np.concatenate(([arm], order)) for order in (ordered, ordered[::-1]))
-    return min(float(seek_ms(np.abs(np.diff(way))).sum()) for way in ways)
-
-
-def merging(draws: int = 20_000, seed: int = 1) -> list[Claim]:
-    """W-C1: two groups of random requests, swept apart and together; from an edge, and from anywhere."""
-    random = np.random.default_rng(seed)
-    longer = {"edge": 0, "anywhere": 0}
-    for _ in range(draws):
-        groups = [random.integers(0, CYLINDERS, random.integers(1, 9)) for _ in range(2)]
-        for where, arm in (("edge", 0), ("anywhere", int(random.integers(0, CYLINDERS)))):
-            apart = sum(sweep_ms(group, arm) for group in groups)
-            longer[where] += sweep_ms(np.concatenate(groups), arm) > apart + 1e-9
-    note = (
-        f"of {draws} pairs of groups swept from an edge; from anywhere {longer['anywhere']} are longer "
-        "together, so that the scheduler computes its slack from where the arm is"
-    )
-    return [BANDS.judged("W-C1", float(longer["edge"]), note)]
+        CLAIMS.over("W-F13 better", _each(table, better)),
+        CLAIMS.judged("W-F13 SCAN", mean_interval(np.minimum(*grows).tolist()), note),
+        CLAIMS.over("W-F13 flat", _each(table, flat)),
+    ]

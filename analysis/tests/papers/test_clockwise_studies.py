@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from papers.clockwise import (
+    CLAIMS,
     admission,
     disk_claims,
     layout_claims,
@@ -87,9 +88,38 @@ def test_curves_are_judged_and_drawn():
     curves = set_claims.curves(admit)
     found = judged(set_claims.delta_l(curves, admit))
     assert found["B-F6.4 left rotation"].status == "reproduced"
-    # Half of the load with a layout that is twice as expensive.
-    assert found["B-F6.4 24 pairs"].status == "not reproduced"
+    assert found["B-F6.4 doubles"].ours == pytest.approx(np.median(list(ratios(curves))))
+    # A random layout admits blocks at the slowest zone's times.
+    last = {name: curve.end_mb_s for name, curve in curves.items()}
+    assert found["B-F6.7 end"].ours == pytest.approx(last["random"] / last["rotation"])
+    assert found["B-F6.7 end"].status == "reproduced"
     assert len(set_figures.delta_l(curves).axes) == 1
+
+
+def test_large_buffers_that_admit_no_more_are_not_the_thesis_s():
+    admit = fake_admit(0.98)
+    curves = set_claims.curves(admit)
+    curves["memory-optimized"] = curves["memory-optimized (large buffers)"]
+    found = judged(set_claims.delta_l(curves, admit))
+    assert found["B-F6.4 end large"].status != "reproduced"
+
+
+def ratios(curves):
+    """Of deltaL with and without large buffers: two disks of one film, one of the other."""
+    for before, after in zip(
+        curves["memory-optimized"].points, curves["memory-optimized (large buffers)"].points, strict=False
+    ):
+        for kind, count in (("RO disks", 2), ("WG disk", 1)):
+            if before.disks[kind].utilisation:
+                yield from [after.disks[kind].delta_l_ms / before.disks[kind].delta_l_ms] * count
+
+
+def test_a_set_that_is_admitted_is_not_the_thesis_s():
+    table = pl.DataFrame({"stream": ["tau2"], "asked_ms": [250], "done_ms": [507.0], "late_ms": [7.0]})
+    admitted = judged(set_claims.usd_set(lambda *_: admission.Decision(True, 0.6475), table))
+    assert admitted["B-T6.2"].status == "not reproduced"
+    refused = judged(set_claims.usd_set(lambda *_: admission.Decision(False, 0.6475), table))
+    assert refused["B-T6.2"].status == "reproduced"
 
 
 def test_the_binarys_words_are_read():
@@ -106,9 +136,10 @@ def test_the_binarys_words_are_read():
 
 
 def test_periods_are_the_printed_ones_but_for_one_row():
-    found = judged(set_claims.periods())
-    assert found["B-T6.3"].status == "reproduced"
-    assert found["B-T6.3 WG"].status == "not reproduced"
+    (found,) = set_claims.periods()
+    assert (found.id, found.status) == ("B-T6.3", "fitted or input")
+    assert found.ours <= CLAIMS.register["B-T6.3"].limits[1]
+    assert set_claims.periods_s()["WG"][0] > 1.1 * source.PERIODS_S["WG"][1][0]
 
 
 @pytest.mark.binary
@@ -123,8 +154,9 @@ def test_the_binary_agrees_with_the_thesis(tmp_path):
     # Kept: a second reading makes no run.
     assert sets.usd(binary).equals(usd)
     bench = Bench(binary, Drive.load(binary, "quantum-atlas-ii"))
-    assert {c.status for c in disk_claims.zones(bench.drive)} == {"reproduced"}
-    assert judged(disk_claims.seeks(bench.drive))["B-F4.5 knee"].status == "reproduced"
+    for claim in [*disk_claims.zones(bench.drive), judged(disk_claims.seeks(bench))["B-F4.5 knee"]]:
+        low, high = CLAIMS.register[claim.id].bounds
+        assert claim.status == "fitted or input" and low <= claim.ours <= high
     assert bench.raw(0, 2048).mean() == pytest.approx(116, rel=0.05)
     times, sectors, hits = bench.cached(0, 512)
     assert len(times) == len(sectors)
@@ -163,6 +195,8 @@ def test_worst_cases_are_held_against_the_table():
     assert {c.status for c in worst_case.claims(exact)} == {"reproduced"}
     off = {kb: [1.1 * v for v in row] for kb, row in exact.items()}
     assert judged(worst_case.claims(off))["B-T6.4 1 MB"].status == "shape only"
+    flat = {kb: [sum(row) / len(row) - 2 * at for at in range(len(row))] for kb, row in exact.items()}
+    assert judged(worst_case.claims(flat))["B-T6.4 1 MB"].status == "not reproduced"
     assert worst_case.table(exact).height == 12
 
 
@@ -176,9 +210,11 @@ def test_the_slice_is_held_against_the_table():
         seconds[:, disk, 1:] = (requests - peak) // (source.SLICE_S - 1)
         seconds[:, disk, 1] += requests - seconds[0, disk].sum()
     part = load.Slice(seconds)
-    assert judged(part.claims())["B-T7.1 requests"].status == "reproduced"
+    found = judged(part.claims())
+    assert {c.status for c in found.values()} == {"fitted or input"}
+    assert found["B-T7.1 requests"].ours == 0
     assert part.table().height == 8
-    assert judged(load.Slice(2 * seconds).claims())["B-T7.1 requests"].status == "not reproduced"
+    assert judged(load.Slice(2 * seconds).claims())["B-T7.1 requests"].ours == 100
 
 
 def test_the_day_is_held_against_the_table():
@@ -191,7 +227,8 @@ def test_the_day_is_held_against_the_table():
         Day.minutes[disk, 0, 1:] = rest // 1439
         Day.minutes[disk, 0, 1 : 1 + rest % 1439] += 1
     found = judged(load.day_claims(Day))
-    assert {c.status for c in found.values()} == {"reproduced"}
+    assert {c.status for c in found.values()} == {"fitted or input"}
+    assert (found["B-T6.5 requests"].ours, found["B-T6.5 peaks"].ours) == (801_007, 0)
     assert load.day_table(Day).height == 8
 
 
@@ -292,7 +329,7 @@ def as_the_thesis(scheduler, _setting, mb_s):
     if mb_s == 0:
         return 20.0
     if scheduler == "EDF":
-        return base * 3
+        return base * (1.5 if mb_s > 16 else 3)
     if scheduler == "LST":
         return base * (2 if mb_s > 16 else 0.9 if mb_s > 5 else 1.0)
     return base
@@ -303,14 +340,23 @@ def test_orderings_of_the_rotating_layout_are_found():
     found = judged([*layout_claims.rotation(rows, rows), *layout_claims.bursts(rows)])
     assert {c.id: c.status for c in found.values() if c.status != "reproduced"} == {}
     assert found["B-F6.5 extreme"].ours == pytest.approx(2)
+    # EDF that is slow at medium load, and at low load as good as the others.
+    good = layout(lambda s, t, x: as_the_thesis("deltaL" if s == "EDF" and x < 5 else s, t, x))
+    assert judged(layout_claims.rotation(good, good))["B-F6.5 EDF"].status == "not reproduced"
     assert found["B-F6.6 switches"].ours == 36
+    assert (
+        found["B-F6.6 switches"].holds() == "holds for 2 % apart, 5 % apart, 10 % apart; fails for 20 % apart"
+    )
     assert layout_claims.latency_table(rows).height == 14
 
 
 def test_without_these_orderings_nothing_of_them_is_reproduced():
     rows = layout(lambda scheduler, *_: {"EDF": 10, "LST": 5, "deltaL": 20}[scheduler])
     found = judged(layout_claims.rotation(rows, rows))
+    # LST is better, and by far more than slightly.
+    assert found.pop("B-F6.5 medium").status == "shape only"
     assert {c.status for c in found.values()} == {"not reproduced"}
+    assert found["B-F6.5 worst"].ours == pytest.approx(0.5)
     assert found["B-F6.5 low"].ours == pytest.approx(0.25)
 
 
@@ -331,8 +377,13 @@ def test_random_places_are_held_against_sequential_ones():
 
     rows = layout(slower, loads=range(10), settings=everything)
     found = judged([*layout_claims.random(rows, sequential), *layout_claims.over_predicted(rows)])
-    assert found.pop("B-F6.9 edf").status == "shape only"
     assert {c.id: c.status for c in found.values() if c.status != "reproduced"} == {}
+    # A disk on which LST is no better, and a gain that is none.
+    same = pl.when(pl.col("scheduler") == "LST").then(1.2).otherwise(1.0)
+    other = judged(layout_claims.random(rows.with_columns(pl.col("cello4") * same), sequential))
+    assert other["B-F6.7 medium"].status == "not reproduced"
+    plain = layout(lambda s, _, x: slower(s, "", x), loads=range(10), settings=everything)
+    assert {c.status for c in layout_claims.over_predicted(plain)} == {"not reproduced"}
     assert found["B-F6.8 lst"].ours == pytest.approx(1.5)
     assert found["B-F6.9 deltal"].ours == pytest.approx(0.95)
     for figure, axes in (
@@ -347,16 +398,22 @@ def test_random_places_are_held_against_sequential_ones():
 
 def test_films_on_single_disks_are_held_against_each_other():
     sequential = layout(as_the_thesis)
-    rows = layout(lambda s, _, x: as_the_thesis(s, "", x) ** (0.9 if s == "LST" else 1), loads=range(12))
-    large = layout(lambda s, t, x: 0.8 * as_the_thesis(s, t, x), loads=range(13))
+    rows = layout(
+        lambda s, _, x: as_the_thesis("deltaL", "", x) * (1.1 if s == "LST" else 1), loads=range(12)
+    )
+    large = layout(lambda s, t, x: 0.8 * as_the_thesis("deltaL", t, x), loads=range(13))
     found = judged(layout_claims.optimized(rows, large, sequential))
-    assert found["B-F6.10 end"].status == "reproduced"
+    assert {c.id: c.status for c in found.values() if c.status != "reproduced"} == {}
     assert found["B-F6.11 lower"].ours == pytest.approx(0.8)
-    assert found["B-F6.11 extreme"].status == "reproduced"
+    # On one disk LST is much better.
+    lower = pl.when(pl.col("scheduler") == "LST").then(0.5).otherwise(1.0)
+    found = judged(layout_claims.optimized(rows, large.with_columns(pl.col("cello3") * lower), sequential))
+    assert found["B-F6.11 extreme"].status == "not reproduced"
+    assert found["B-F6.11 extreme"].ours == pytest.approx(0.5)
 
 
 def test_the_slice_needs_the_orderings_of_chapter_6():
     found = judged(layout_claims.slice_of_the_day(layout(as_the_thesis)))
-    assert {c.id: c.status for c in found.values()} == dict.fromkeys(("B-F7.1", "B-F7.2"), "shape only")
+    assert {c.id: c.status for c in found.values()} == dict.fromkeys(("B-F7.1", "B-F7.2"), "reproduced")
     found = judged(layout_claims.slice_of_the_day(layout(lambda *_: 10)))
     assert {c.status for c in found.values()} == {"not reproduced"}
