@@ -178,7 +178,7 @@ def test_file_systems_of_three_servers_carry_a_study(make_hosts):
     study.write_text(STUDY)
     asked = ("-e", f"study={study}", "--skip-tags", "report")
     code, log, _ = hosts.play("study.yml", *asked, on_hosts=True)
-    assert code != 0 and "leave" in log and "out (--limit clients)" in log, log
+    assert code != 0 and "is mounted on another host" in log and "(--limit clients)" in log, log
     code, log, _ = hosts.play("study.yml", *asked, "--limit", "clients", on_hosts=True)
     assert code == 0, log
     found = {}
