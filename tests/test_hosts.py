@@ -86,7 +86,9 @@ class Hosts:
             check=False,
         )
         changed = re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", done.stdout, re.M)
-        return done.returncode, done.stdout, {host: int(count) for host, count in changed}
+        # A playbook for hosts checks the inventory on this machine first.
+        here = {"localhost"} if on_hosts else set()
+        return done.returncode, done.stdout, {host: int(count) for host, count in changed if host not in here}
 
     def namespaces(self):
         """Those that bear its name."""
@@ -176,7 +178,7 @@ def test_file_systems_of_three_servers_carry_a_study(make_hosts):
     study.write_text(STUDY)
     asked = ("-e", f"study={study}", "--skip-tags", "report")
     code, log, _ = hosts.play("study.yml", *asked, on_hosts=True)
-    assert code != 0 and "leave" in log and "out (--limit clients)" in log, log
+    assert code != 0 and "is mounted on another host" in log and "(--limit clients)" in log, log
     code, log, _ = hosts.play("study.yml", *asked, "--limit", "clients", on_hosts=True)
     assert code == 0, log
     found = {}

@@ -37,6 +37,8 @@ pub struct Needs {
     pub mounted: Vec<String>,
     /// Clusters of network file systems to start.
     pub clusters: Vec<String>,
+    /// File systems of these clusters. Each host starts its own.
+    pub of_clusters: Vec<String>,
     /// Servers of the largest of these clusters.
     pub servers: usize,
 }
@@ -123,6 +125,11 @@ impl Needs {
             cgroups: runs.iter().flat_map(|run| &run.classes).any(|class| class.cgroup.is_some()),
             mounted: used.iter().filter(|of| of.mounted).map(|of| of.file_system.name.clone()).collect(),
             clusters: clusters.into_iter().collect(),
+            of_clusters: used
+                .iter()
+                .filter(|of| of.cluster.is_some())
+                .map(|of| of.file_system.name.clone())
+                .collect(),
             servers: runs.iter().filter(of_cluster).map(|run| run.devices.len()).max().unwrap_or(0),
         }
     }

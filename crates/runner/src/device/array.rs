@@ -1,5 +1,6 @@
 //! Striped array of disks of the inventory: md RAID 0, by mdadm(8).
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -49,7 +50,7 @@ pub(crate) fn assemble(
     stripe_unit_kib: u64,
     journal: &mut Journal,
 ) -> Result<(), Error> {
-    if node.exists() {
+    if is_running(node) {
         return Err(Error::Refused(format!(
             "{}: an array of this name exists that this run did not make. Look at it (mdadm --detail), then stop it",
             node.display()
@@ -94,7 +95,7 @@ pub(crate) fn read_ahead(node: &Path, kib: u64, journal: &mut Journal) -> Result
 /// # Errors
 /// Another array has its name, and is left; or the array stays busy.
 pub(crate) fn stop(node: &Path, uuid: &str) -> Result<(), String> {
-    if node.exists() {
+    if is_running(node) {
         let found = uuid_of(node)?;
         if digits(&found) != digits(uuid) {
             return Err(format!(
@@ -105,7 +106,7 @@ pub(crate) fn stop(node: &Path, uuid: &str) -> Result<(), String> {
     }
     let mut last = String::new();
     for attempt in 0..20 {
-        if !node.exists() {
+        if !is_running(node) {
             return Ok(());
         }
         if attempt > 0 {
@@ -118,6 +119,14 @@ pub(crate) fn stop(node: &Path, uuid: &str) -> Result<(), String> {
         }
     }
     Err(last)
+}
+
+/// Whether a node is that of a running array. Without udev the node of an array stays when the array is stopped.
+fn is_running(node: &Path) -> bool {
+    let Ok(metadata) = std::fs::metadata(node) else { return false };
+    let (major, minor) = (rustix::fs::major(metadata.rdev()), rustix::fs::minor(metadata.rdev()));
+    let state = format!("/sys/dev/block/{major}:{minor}/md/array_state");
+    std::fs::read_to_string(state).is_ok_and(|state| !matches!(state.trim(), "clear" | "inactive"))
 }
 
 /// UUID of a running array, by mdadm(8).
