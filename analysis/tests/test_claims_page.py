@@ -157,7 +157,7 @@ def test_a_reader_who_doubts_finds_study_code_and_figure(package):
     assert (notebooks / f"{register.header.notebook}.py").is_file()
     wrong = []
     for id, entry in register.entries.items():
-        if entry.struck or entry.unobtainable or (entry.fitted and not entry.code):
+        if entry.struck or entry.unobtainable or entry.lacks or (entry.fitted and not entry.code):
             continue
         name = entry.code if entry.code.startswith("papers.") else f"papers.{package}.{entry.code}"
         try:

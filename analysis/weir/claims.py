@@ -262,6 +262,7 @@ def _apart(entry: Entry) -> tuple[str, str] | None:
 def _unjudged(entry: Entry) -> Claim:
     commands = " or ".join(f"make study STUDY={name}" for name in entry.study if name != MODEL)
     why = f"no results to compare: {commands}" if commands else "the notebook was not run, or lacks its data"
+    why = entry.lacks or why
     status, reason = _apart(entry) or (NOT_MEASURED, why)
     note = f"{entry.place}: {entry.says}. {reason}"
     return Claim(entry.id, status, entry.paper, None, None, entry.unit, note)

@@ -18,6 +18,7 @@ A claim has one entry, in one register. The table `[register]` names the paper; 
 | `fitted` | why agreement is no evidence: the model was fitted to this number, or has it as input |
 | `unobtainable` | why nobody can reproduce it with what is public |
 | `struck` | why it is no well-formed claim |
+| `lacks` | what this project still lacks to judge it, such as a study; it counts as not measured |
 | `changed` | what the limits were before, and why they were changed after results were known |
 """
 
@@ -58,6 +59,7 @@ class Entry:
     fitted: str = ""
     unobtainable: str = ""
     struck: str = ""
+    lacks: str = ""
     changed: str = ""
 
     @property
@@ -90,7 +92,7 @@ _TEXTS = {field.name for field in fields(Entry)} - {"id", "study", "paper", "lim
 _KNOWN = _TEXTS | {"study", "paper", "limits"}
 _NEEDED = ("place", "passage", "says", "unit", "study")
 #: A claim has at most one of these.
-_APART = ("fitted", "unobtainable", "struck")
+_APART = ("fitted", "unobtainable", "struck", "lacks")
 
 
 @dataclass(frozen=True)

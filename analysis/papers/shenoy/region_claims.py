@@ -111,7 +111,7 @@ def against_text(text: dict[str, Surface]) -> Iterator[Claim]:
 
 
 def parts(service: dict[str, Surface], queueing: dict[str, Surface]) -> Iterator[Claim]:
-    """S-F11: what the response of text grows by, from the lightest to the heaviest text load at half of V."""
+    """S-F11: what a text's disk access grows by, from the lightest to the heaviest text load at half of V."""
     shares, notes, level = [], [], True
     for server in SERVERS:
         s, q = service[server].without_text_zero(), queueing[server].without_text_zero()

@@ -16,20 +16,59 @@ FULL_MS = 100.0
 FULL_PCT = 1.0
 #: Within this many percentage points two shares of violated deadlines are equal.
 EQUAL_PCT = 0.1
+#: The integrated server's scheduler: its interval is the video server's round, the paper's only period.
+CELLO = "cello period_ms=1000"
 #: Servers, in the order of figures.
 SERVERS = ("partitioned", "integrated")
 TEXT, VIDEO = "clients.text", "clients.video"
 
 
-def text_table(study: Study) -> pl.DataFrame:
-    """One row per valid run with text: levels, `response_ms` and its parts.
+#: Columns of mean queueing delay and service time: of a disk access, and of a request, whose service is that
+#: of the piece that was finished last.
+PARTS = ("queueing", "service")
+OF_ACCESS = {part: f"access_{part}_mean_ms" for part in PARTS}
+OF_REQUEST = {part: f"{part}_mean_ms" for part in PARTS}
 
-    They are means of what was answered in time. A run that cannot keep up leaves requests unanswered; its
-    mean is of the others, and depends on its length.
+
+def text_table(study: Study) -> pl.DataFrame:
+    """One row per valid run with text: levels, `response_ms`, `answered_ms`.
+
+    A run that cannot keep up leaves requests unanswered: its `response_ms` is infinite. `answered_ms` is the
+    mean of what was answered. Of such a run it depends on the run's length and is less than the response; it
+    serves for interpolation, since such a server is far beyond its limit by either.
     """
     table = class_table(study).filter(pl.col("class") == "text")
     answered = pl.col("queueing_mean_ms") + pl.col("service_mean_ms")
-    return _counted(table).with_columns(answered.alias("response_ms"))
+    drained = pl.col("unfinished").fill_null(0) == 0
+    return _counted(table).with_columns(
+        answered.alias("answered_ms"),
+        pl.when(drained).then(answered).otherwise(float("inf")).alias("response_ms"),
+    )
+
+
+def access_parts(text: pl.DataFrame) -> dict[str, str] | None:
+    """Columns of the mean queueing delay and service time of a disk access; None if the runs counted none."""
+    counted = all(
+        name in text.columns and text[name].null_count() < text.height for name in OF_ACCESS.values()
+    )
+    return OF_ACCESS if counted else None
+
+
+def files_for(text: pl.DataFrame, clients: float) -> float:
+    """With how many files a server responds in `FULL_MS` to so many clients, between those tried.
+
+    NaN if that is fewer or more than were tried.
+
+    Args:
+        text: of a study whose variants are `files-N`, at several numbers of clients.
+        clients: the number wanted.
+    """
+    files = text.with_columns(pl.col("variant").str.extract(r"files-(\d+)").cast(pl.Int64).alias("files"))
+    at = files.filter(pl.col(TEXT) == clients).group_by("files").agg(pl.col("answered_ms").mean())
+    at = at.sort("files")
+    if at.is_empty() or at["answered_ms"][0] > FULL_MS:
+        return float("nan")
+    return crossing(at["files"].to_numpy(), at["answered_ms"].to_numpy(), FULL_MS)
 
 
 def video_table(study: Study) -> pl.DataFrame:
@@ -146,7 +185,7 @@ class Surface:
 def apart(table: pl.DataFrame) -> Surface:
     """The response of text on a partitioned server, whatever the video load: of runs without video."""
     rows = table.filter((pl.col("architecture") == "partitioned") & (pl.col(VIDEO) == 0))
-    line = Surface.of(rows, "partitioned", "response_ms")
+    line = Surface.of(rows, "partitioned", "answered_ms")
     return Surface(line.text, np.array([0.0, 1e6]), np.repeat(line.values, 2, axis=2))
 
 
@@ -211,7 +250,7 @@ class Region:
             chosen = (pl.col("architecture") == SERVERS[0]) | (pl.col("scheduler") == scheduler)
             text, video = text.filter(chosen), video.filter(chosen)
         return cls(
-            {server: Surface.of(text, server, "response_ms") for server in SERVERS},
+            {server: Surface.of(text, server, "answered_ms") for server in SERVERS},
             {server: Surface.of(video, server, "violated_pct") for server in SERVERS},
         )
 
