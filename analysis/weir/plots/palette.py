@@ -25,6 +25,7 @@ _GROUPS = (
     (
         "ext4", "xfs", "btrfs", "tmpfs", "nfs", "raw", "glusterfs", "moosefs", "cephfs", "lustre",
         "orangefs", "beegfs", "moosefs-direct", "cephfs-direct", "glusterfs-direct",
+        "cephfs-striped", "cephfs-striped-direct",
     ),
     ("text", "video", "bulk", "audio"),
     ("interactive", "periodic", "aperiodic", "best-effort", "real-time"),
