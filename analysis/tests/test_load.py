@@ -235,7 +235,7 @@ def test_a_run_of_several_hosts_tells_their_clients_and_disks_apart(study_folder
     (folder / "host.json").unlink()
     run = next(run for run in load_study(study_folder).runs if run.id == run_id)
     assert {one.name: one.clients for one in run.classes} == {"text": 8, "video": 4}
-    assert sorted(run.host) == ["a", "b"] and run.host["a"]["weir"] == "0.1.0"
+    assert sorted(run.host) == ["a", "b"] and run.host["a"]["weir"] == {"version": "0.1.0"}
     assert set(scan_requests(run).collect()["host"]) == {"a", "b"}
     found = run_metrics(run)["devices"]
     assert sorted(found) == ["a:loop0", "a:loop1", "b:loop0", "b:loop1"]
