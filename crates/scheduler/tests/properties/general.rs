@@ -12,7 +12,7 @@ const HOLD_BACK: [&str; 4] = ["linux-kyber", "linux-bfq", "wr-round", "hds"];
 const ONE_AT_A_TIME: [&str; 4] = ["edf-background", "usd", "lst", "deltal"];
 
 /// Settings, besides none, with which everything general is tested as well.
-const SETTINGS: [(&str, &[(&str, &str)]); 19] = [
+const SETTINGS: [(&str, &[(&str, &str)]); 21] = [
     ("satf", &[("age_weight", "0.3")]),
     ("n-step-scan", &[("n", "3")]),
     ("scan-edf", &[("batch_ms", "50")]),
@@ -25,6 +25,8 @@ const SETTINGS: [(&str, &[(&str, &str)]); 19] = [
     ("linux-bfq", &[("queues", "class"), ("writes", "async"), ("max_budget", "16")]),
     ("linux-bfq", &[("timeout_sync", "10")]),
     ("linux-bfq", &[("slice_idle", "0")]),
+    ("linux-elevator-linus", &[("read_latency", "40"), ("write_latency", "60")]),
+    ("linux-elevator-linus", &[("kernel", "2.4.19"), ("read_latency", "5"), ("write_latency", "9")]),
     ("edf-background", &[("order", "sync"), ("sync", "class")]),
     ("lst", &[("order", "sync-scan"), ("writes", "stream"), ("estimate", "expected")]),
     ("deltal", &[("order", "scan"), ("writes", "class")]),

@@ -7,7 +7,7 @@ use weir_scheduler::{Class, Contract, Op, POLICIES, Request, Settings, TrafficKi
 use crate::harness::{SLOT_BYTES, SLOTS, run};
 
 /// FNV-1a of the decisions of each scheduler on [`load`]: time and tag of each served request.
-const RECORDED: [(&str, u64); 32] = [
+const RECORDED: [(&str, u64); 33] = [
     ("fcfs", 0xaef5_030f_3ae8_2f03),
     ("sstf", 0xccb6_ff71_94ec_c1c7),
     ("satf", 0x65c1_827e_5dcb_8709),
@@ -32,6 +32,7 @@ const RECORDED: [(&str, u64); 32] = [
     ("linux-mq-deadline", 0x074e_47b5_6d82_8824),
     ("linux-kyber", 0xa6b2_6ef7_e4fb_7db5),
     ("linux-bfq", 0xa5fa_fc86_156d_a47f),
+    ("linux-elevator-linus", 0x1e76_da45_52f0_253f),
     ("cello period_ms=100", 0x3319_0824_fc16_285b),
     ("cello interactive=fcfs", 0x262e_a15b_f7ea_7a57),
     ("cello interactive=merged", 0xe84b_d45e_eb5a_5912),
