@@ -45,16 +45,22 @@ const RECORDED: [(&str, u64); 33] = [
 
 /// Settings at the value that their documentation calls the default.
 const DEFAULTS: [(&str, &str); 4] = [
-    ("cello period_ms=100", "estimate=bound interactive=scan deadline_batch_ms=0"),
+    (
+        "cello period_ms=100",
+        "estimate=bound interactive=scan deadline_batch_ms=0 sweep=c-scan batches=interval slack=dispatch",
+    ),
     (
         "wr-round",
-        "round_ms=500 periodic=50 aperiodic=25 subgroup=4 interactive_per_s=12 burst=12 estimate=bound",
+        "round_ms=500 periodic=50 aperiodic=25 subgroup=4 interactive_per_s=12 burst=12 estimate=bound bucket=sliding late_aperiodic=join late_periodic=join",
     ),
     (
         "deltal",
-        "mode=exact accounting=overlap debit=estimate server=sporadic early=keep long=trust spare=leave",
+        "mode=exact accounting=overlap debit=estimate server=sporadic early=keep long=trust spare=leave oversize=skip rules=exact",
     ),
-    ("hds root_kb_s=200", "clients=together burst_ms=500 leave_ms=1000 root=fixed tolerance=5 below=c-look"),
+    (
+        "hds root_kb_s=200",
+        "clients=together burst_ms=500 leave_ms=1000 root=fixed tolerance=5 below=c-look pass=any",
+    ),
 ];
 
 /// Numbers that look random and are the same each time (splitmix64).
