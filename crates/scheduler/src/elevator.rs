@@ -7,6 +7,9 @@
 //! SCAN and C-SCAN move to the edge of the disk before they turn; LOOK and C-LOOK turn at the last request. A scheduler
 //! only chooses requests and moves no idle arm: both variants serve requests in the same order. On a real disk they would
 //! differ by the seek to the edge. One implementation has both names, so that a study can use the name in its paper.
+//!
+//! Papers call both orders SCAN. That of Shenoy, Goyal and Vin ("Architectural considerations for next generation file
+//! systems", section 2.1) serves "in the increasing order of cylinder numbers": `c-scan` here.
 
 use crate::by_offset::ByOffset;
 use crate::entry::{Build, Entry};

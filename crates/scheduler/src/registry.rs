@@ -1,7 +1,7 @@
 //! Registry of schedulers: one line for each scheduler of weir's own, and the kernel's schedulers with their models.
 
 use crate::entry::Entry;
-use crate::linux::{bfq, kyber, mq_deadline};
+use crate::linux::{bfq, elevator_linus, kyber, mq_deadline};
 use crate::policy::Policy;
 use crate::request::Class;
 use crate::settings::{SettingError, Settings};
@@ -32,6 +32,7 @@ pub const POLICIES: &[Entry] = &[
     mq_deadline::ENTRY,
     kyber::ENTRY,
     bfq::ENTRY,
+    elevator_linus::ENTRY,
 ];
 
 /// An I/O scheduler of the kernel's multi-queue block layer.

@@ -24,7 +24,11 @@ pub(crate) const ENTRY: Entry = Entry {
             "batch_ms",
             "deadlines that are later than the earliest by at most this time count as equal, in ms; default 0",
         ),
-        ("sweep", "scan: up and down; c-scan: upwards only; default scan"),
+        (
+            "sweep",
+            "SCAN order of equal deadlines. scan: up and down; c-scan: upwards only, as section 2.1 of Shenoy, Goyal and Vin \
+             defines SCAN; default scan",
+        ),
     ],
     build: |_, settings| {
         let turn = match settings.word("sweep", &["scan", "c-scan"])? {

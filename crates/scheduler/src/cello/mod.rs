@@ -6,11 +6,12 @@
 //!
 //! Requests wait in one pending queue for each class. In every interval the class-independent half moves them from there
 //! to the scheduled queue, as many as fit in the class's share ([`allocation`]). The class-specific halves decide where in
-//! the scheduled queue a request goes ([`schedule`]). The paper fixes the whole order of the queue at insertion. Here
-//! interactive and real-time requests are compared when a request is taken from the queue, with the actual time and
-//! position of the arm.
+//! the scheduled queue a request goes. The paper fixes the whole order of the queue at insertion: `slack=insertion`
+//! ([`placed`]). By default interactive and real-time requests are compared when a request is taken from the queue, with the
+//! actual time and position of the arm ([`schedule`]).
 
 mod allocation;
+mod placed;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use self::allocation::{Allocation, Paid};
-use self::schedule::{Schedule, Scheduled};
+use self::placed::Placed;
+use self::schedule::{Schedule, Scheduled, Way};
 use crate::entry::Entry;
 use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
@@ -36,7 +38,8 @@ pub(crate) const ENTRY: Entry = Entry {
     settings: &[
         (
             "period_ms",
-            "length of the shared interval; default 10000, ten rounds of the video server in the paper",
+            "length of the shared interval; the papers state none; default 10000, weir's choice: ten rounds of the video \
+             server (study shenoy-cello)",
         ),
         (
             "estimate",
@@ -50,6 +53,21 @@ pub(crate) const ENTRY: Entry = Entry {
         (
             "deadline_batch_ms",
             "deadlines within one step of this length count as equal, for SCAN order; default 0",
+        ),
+        (
+            "sweep",
+            "SCAN order of all classes. c-scan: upwards, then from the lowest offset, as section 2.1 of Shenoy, Goyal and \
+             Vin defines SCAN; scan: up and down; default c-scan",
+        ),
+        (
+            "batches",
+            "SCAN order of interactive and of best-effort requests. interval: those of earlier intervals first; none: all \
+             that are scheduled (the papers name no batches); default interval",
+        ),
+        (
+            "slack",
+            "when slack is computed. dispatch: when the device is free, with the actual time and position of the arm; \
+             insertion: when a request is moved to the scheduled queue, as in the papers; default dispatch",
         ),
     ],
     build,
@@ -70,19 +88,82 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
         _ => Estimate::Bound,
     };
     let interactive = settings.word("interactive", &["scan", "fcfs", "merged"])?;
+    let deadline_batch_ns = settings.ms("deadline_batch_ms", 0.0)?;
+    let way = match settings.word("sweep", &["c-scan", "scan"])? {
+        "scan" => Way::BOTH,
+        _ => Way::UPWARDS,
+    };
+    let is_placed = settings.word("slack", &["dispatch", "insertion"])? == "insertion";
+    for (key, value) in [("interactive", "merged"), ("sweep", "scan")] {
+        if is_placed && settings.0.get(key).is_some_and(|set| set == value) {
+            let expected = format!("dispatch, for {key}={value}");
+            return Err(SettingError::Value {
+                key: "slack".to_owned(),
+                value: "insertion".to_owned(),
+                expected,
+            });
+        }
+    }
     let weights: Vec<f64> = classes.iter().map(|class| class.weight).collect();
+    let in_scan_order = interactive != "fcfs";
     Ok(Box::new(Cello {
         estimate,
-        in_scan_order: interactive != "fcfs",
+        in_scan_order,
+        is_by_interval: settings.word("batches", &["interval", "none"])? == "interval",
         pending: classes.iter().map(|class| Pending::new(class.kind)).collect(),
         allocation: Allocation::new((period_ms * 1e6).round() as u64, &weights),
-        schedule: Schedule::new(estimate, settings.ms("deadline_batch_ms", 0.0)?, interactive == "merged"),
+        schedule: match is_placed {
+            true => Queue::Placed(Placed::new(estimate, deadline_batch_ns, in_scan_order)),
+            false => {
+                Queue::Compared(Schedule::new(estimate, deadline_batch_ns, interactive == "merged", way))
+            }
+        },
         in_service: Vec::new(),
         free_ns: 0,
         arrivals: 0,
         scheduled: 0,
         pending_count: 0,
     }))
+}
+
+/// The scheduled queue, by when slack is computed.
+#[derive(Debug)]
+enum Queue {
+    /// When a request is taken.
+    Compared(Schedule),
+    /// When a request is inserted.
+    Placed(Placed),
+}
+
+impl Queue {
+    /// Inserts a request; returns its estimated service time.
+    fn insert(
+        &mut self,
+        kind: TrafficKind,
+        batch: u64,
+        scheduled: Scheduled,
+        model: &dyn ServiceModel,
+    ) -> i64 {
+        match self {
+            Queue::Compared(schedule) => schedule.insert(kind, batch, scheduled, model),
+            Queue::Placed(placed) => placed.insert(kind, batch, scheduled, model),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Queue::Compared(schedule) => schedule.len(),
+            Queue::Placed(placed) => placed.len(),
+        }
+    }
+
+    /// Removes the next request for a device that is free at `free_ns`.
+    fn take(&mut self, free_ns: u64, model: &dyn ServiceModel) -> Option<Scheduled> {
+        match self {
+            Queue::Compared(schedule) => schedule.take(free_ns, model),
+            Queue::Placed(placed) => placed.take(free_ns, model),
+        }
+    }
 }
 
 /// Estimate of service times.
@@ -195,10 +276,12 @@ impl Pending {
 struct Cello {
     estimate: Estimate,
     in_scan_order: bool,
+    /// Whether requests of earlier intervals go first in SCAN order.
+    is_by_interval: bool,
     pending: Vec<Pending>,
     pending_count: usize,
     allocation: Allocation,
-    schedule: Schedule,
+    schedule: Queue,
     in_service: Vec<Scheduled>,
     /// Estimated time at which the device becomes free.
     free_ns: u64,
@@ -213,8 +296,11 @@ impl Cello {
         let Some(request) = self.pending[class].pop() else { return 0 };
         self.pending_count -= 1;
         let kind = self.pending[class].kind();
-        let batch =
-            if kind == TrafficKind::Interactive && !self.in_scan_order { self.scheduled } else { interval };
+        let batch = match kind {
+            TrafficKind::Interactive if !self.in_scan_order => self.scheduled,
+            _ if self.is_by_interval => interval,
+            _ => 0,
+        };
         self.scheduled += 1;
         let scheduled = Scheduled { request, class, charged_ns: 0, paid };
         let charged_ns = self.schedule.insert(kind, batch, scheduled, model);
@@ -233,7 +319,7 @@ impl Cello {
                 self.schedule(class, Paid::Share, interval, model);
             }
         }
-        if self.schedule.is_empty() && self.pending_count > 0 {
+        if self.schedule.len() == 0 && self.pending_count > 0 {
             let waiting = (0..self.pending.len()).filter(|&class| !self.pending[class].is_empty());
             let alone = waiting.clone().count() == 1;
             if let Some(class) = self.allocation.next_for_extra(waiting) {

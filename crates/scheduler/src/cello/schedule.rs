@@ -16,8 +16,45 @@ pub(super) struct Scheduled {
     pub paid: Paid,
 }
 
-/// Requests in SCAN order, upwards from the arm and then from the lowest on. Earlier batches go first: a request waits for
-/// no later batch.
+/// The way of the arm in SCAN order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    /// It turns at the last request instead of beginning again at the lowest.
+    turns: bool,
+    up: bool,
+}
+
+impl Way {
+    /// Upwards, and then from the lowest on.
+    pub(super) const UPWARDS: Way = Way { turns: false, up: true };
+    /// Up and down.
+    pub(super) const BOTH: Way = Way { turns: true, up: true };
+
+    /// Place of the next of `count` requests in offset order, of which those from `ahead` on are not below the arm.
+    fn next(self, ahead: usize, count: usize) -> usize {
+        match (self.up, ahead < count) {
+            (true, true) => ahead,
+            (true, false) if self.turns => count.saturating_sub(1),
+            (true, false) => 0,
+            // The nearest one below, or the lowest of all if none is below.
+            (false, _) => ahead.saturating_sub(1),
+        }
+    }
+
+    /// Position of an offset on the way of the arm.
+    pub(super) fn rank(self, head_bytes: u64, offset_bytes: u64) -> (bool, u64) {
+        let is_above = offset_bytes >= head_bytes;
+        let value = if is_above || !self.turns { offset_bytes } else { u64::MAX - offset_bytes };
+        (is_above != self.up, value)
+    }
+
+    /// The way after a request is taken.
+    fn after(self, head_bytes: u64, request: &Request) -> Way {
+        Way { up: !self.turns || request.offset_bytes >= head_bytes, ..self }
+    }
+}
+
+/// Requests in SCAN order. Earlier batches go first: a request waits for no later batch.
 #[derive(Debug, Default)]
 pub(super) struct Swept {
     /// By batch, offset and arrival.
@@ -26,7 +63,7 @@ pub(super) struct Swept {
 
 impl Swept {
     /// Inserts a request; returns its estimated service time after its lower neighbour.
-    fn insert(
+    pub(super) fn insert(
         &mut self,
         batch: u64,
         mut scheduled: Scheduled,
@@ -46,16 +83,21 @@ impl Swept {
         scheduled.charged_ns
     }
 
-    /// Place of the next request.
-    fn next(&self, head_bytes: u64) -> Option<usize> {
-        let &(first_batch, ..) = self.waiting.first()?;
-        let key = (first_batch, head_bytes);
-        let ahead = self.waiting.partition_point(|&(batch, offset, _)| (batch, offset) < key);
-        let same = self.waiting.get(ahead).is_some_and(|&(batch, ..)| batch == first_batch);
-        Some(if same { ahead } else { 0 })
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
     }
 
-    fn take(&mut self, place: usize) -> Scheduled {
+    /// Place of the next request, and the request.
+    pub(super) fn next(&self, way: Way, head_bytes: u64) -> Option<(usize, Request)> {
+        let &(first_batch, ..) = self.waiting.first()?;
+        let before =
+            |key: (u64, u64)| self.waiting.partition_point(|&(batch, offset, _)| (batch, offset) < key);
+        let count = self.waiting.partition_point(|&(batch, ..)| batch == first_batch);
+        let place = way.next(before((first_batch, head_bytes)), count);
+        Some((place, self.waiting.get(place)?.2.request))
+    }
+
+    pub(super) fn take(&mut self, place: usize) -> Scheduled {
         self.waiting.remove(place).2
     }
 }
@@ -103,14 +145,14 @@ impl RealTime {
         hop_ns
     }
 
-    /// Next of the most urgent requests: upwards from the arm, or from the lowest on.
-    fn next(&self, head_bytes: u64) -> Option<usize> {
+    /// Place of the next of the most urgent requests on the way of the arm.
+    fn next(&self, way: Way, head_bytes: u64) -> Option<usize> {
         let first = self.queue.front()?;
         let key = (first.due_ns, head_bytes);
         let ahead =
             self.queue.partition_point(|timed| (timed.due_ns, timed.scheduled.request.offset_bytes) < key);
-        let as_urgent = self.queue.get(ahead).is_some_and(|timed| timed.due_ns == first.due_ns);
-        Some(if as_urgent { ahead } else { 0 })
+        let count = self.queue.partition_point(|timed| timed.due_ns == first.due_ns);
+        Some(way.next(ahead, count))
     }
 
     fn take(&mut self, place: usize, estimate: Estimate, model: &dyn ServiceModel) -> Option<Scheduled> {
@@ -151,16 +193,18 @@ pub(super) struct Schedule {
     deadline_batch_ns: u64,
     /// Whether real-time requests are served when the arm passes them on the way to an interactive one.
     merged: bool,
+    way: Way,
     interactive: Swept,
     real_time: RealTime,
     best_effort: Swept,
 }
 
 impl Schedule {
-    pub(super) fn new(estimate: Estimate, deadline_batch_ns: u64, merged: bool) -> Schedule {
+    pub(super) fn new(estimate: Estimate, deadline_batch_ns: u64, merged: bool, way: Way) -> Schedule {
         Schedule {
             estimate,
             merged,
+            way,
             deadline_batch_ns: deadline_batch_ns.max(1),
             interactive: Swept::default(),
             real_time: RealTime::default(),
@@ -185,39 +229,41 @@ impl Schedule {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     pub(super) fn len(&self) -> usize {
-        self.interactive.waiting.len() + self.real_time.queue.len() + self.best_effort.waiting.len()
+        self.interactive.len() + self.real_time.queue.len() + self.best_effort.len()
     }
 
     /// Removes the next request for a device that is free at `free_ns`.
     pub(super) fn take(&mut self, free_ns: u64, model: &dyn ServiceModel) -> Option<Scheduled> {
         let head_bytes = model.head_bytes();
-        if let Some(place) = self.interactive.next(head_bytes) {
-            let request = &self.interactive.waiting[place].2.request;
-            if !self.passes_real_time(head_bytes, request) && self.has_slack(free_ns, request, model) {
-                return Some(self.interactive.take(place));
-            }
+        let taken = self.choose(free_ns, head_bytes, model)?;
+        self.way = self.way.after(head_bytes, &taken.request);
+        Some(taken)
+    }
+
+    fn choose(&mut self, free_ns: u64, head_bytes: u64, model: &dyn ServiceModel) -> Option<Scheduled> {
+        if let Some((place, request)) = self.interactive.next(self.way, head_bytes)
+            && !self.passes_real_time(head_bytes, &request)
+            && self.has_slack(free_ns, &request, model)
+        {
+            return Some(self.interactive.take(place));
         }
-        if let Some(place) = self.real_time.next(head_bytes) {
-            // Those below the arm come later only if even so all are in time.
+        if let Some(place) = self.real_time.next(self.way, head_bytes) {
+            // Those that the sweep passes over come later only if even so all are in time.
             let request = &self.real_time.queue[place].scheduled.request;
             let place = if place == 0 || self.has_slack(free_ns, request, model) { place } else { 0 };
             return self.real_time.take(place, self.estimate, model);
         }
-        let place = self.best_effort.next(head_bytes)?;
+        let (place, _) = self.best_effort.next(self.way, head_bytes)?;
         Some(self.best_effort.take(place))
     }
 
-    /// Whether a real-time request is on the way upwards to this one.
+    /// Whether a real-time request is on the way to this one.
     fn passes_real_time(&self, head_bytes: u64, request: &Request) -> bool {
-        let way = |offset_bytes: u64| (offset_bytes < head_bytes, offset_bytes);
-        let next =
-            self.real_time.next(head_bytes).map(|place| &self.real_time.queue[place].scheduled.request);
-        self.merged && next.is_some_and(|next| way(next.offset_bytes) <= way(request.offset_bytes))
+        let rank = |offset_bytes: u64| self.way.rank(head_bytes, offset_bytes);
+        let next = self.real_time.next(self.way, head_bytes);
+        let next = next.map(|place| &self.real_time.queue[place].scheduled.request);
+        self.merged && next.is_some_and(|next| rank(next.offset_bytes) <= rank(request.offset_bytes))
     }
 
     /// Whether all real-time requests meet their deadlines, by the estimates, if this request is served before them. One of

@@ -180,6 +180,72 @@ fn merged_classes_are_served_in_one_sweep() {
     assert_eq!(tags(&served), [0, 11, 1, 12, 10, 2]);
 }
 
+/// SCAN as section 2.1 of Shenoy, Goyal and Vin defines it ("in the increasing order of cylinder numbers") is `c-scan`.
+#[test]
+fn a_sweep_goes_upwards_or_both_ways() {
+    let classes =
+        [(TrafficKind::BestEffort, 1.0), (TrafficKind::RealTime, 1.0), (TrafficKind::Interactive, 1.0)];
+    let at = |class: ClassId, due_ns: Option<u64>| {
+        move |(tag, megabyte): (u64, u64)| request(tag, class, megabyte, 1, due_ns)
+    };
+    // Interactive from 0 to 600, real-time with one deadline on both sides of it, best effort on both sides of its last.
+    let mut all: Vec<_> = [(0, 300), (1, 600)].into_iter().map(at(2, None)).collect();
+    all.extend([(2, 700), (3, 100), (4, 500), (5, 800)].into_iter().map(at(1, Some(900 * MS))));
+    all.extend([(6, 200), (7, 50), (8, 90)].into_iter().map(at(0, None)));
+    let served = |pairs: &[(&str, &str)]| tags(&serve(&mut *cello(&classes, pairs), disk(), &all, u64::MAX));
+    assert_eq!(served(&[("sweep", "c-scan")]), [0, 1, 2, 5, 3, 4, 7, 8, 6]);
+    // Up to 800, down to 100, and on down: 90 and 50; then up again.
+    assert_eq!(served(&[("sweep", "scan")]), [0, 1, 2, 5, 4, 3, 8, 7, 6]);
+    // On its way up to 300 and 600 the arm passes 100 and 500.
+    assert_eq!(served(&[("sweep", "scan"), ("interactive", "merged")]), [3, 0, 4, 1, 2, 5, 6, 8, 7]);
+}
+
+#[test]
+fn interactive_requests_of_an_interval_go_before_later_ones_or_not() {
+    // The first of the sweep takes until the second interval, where a request comes that is on the way to the other one.
+    let long = Request { size_bytes: 5_450_000, ..request(0, 0, 0, 1, None) };
+    let later = Request { arrived_ns: 1010 * MS, ..request(2, 0, 100, 1, None) };
+    let all = [request(1, 0, 900, 1, None), long, later];
+    let served = |batches| {
+        let settings = [("batches", batches), ("period_ms", "1000")];
+        let both = [(TrafficKind::Interactive, 999.0), (TrafficKind::RealTime, 1.0)];
+        tags(&serve(&mut *cello(&both, &settings), disk(), &all, u64::MAX))
+    };
+    assert_eq!(served("interval"), [0, 1, 2]);
+    assert_eq!(served("none"), [0, 2, 1]);
+}
+
+/// Estimates of 15 ms for services of 10: what is gained is slack when it is computed at dispatch only.
+#[test]
+fn slack_is_that_of_the_dispatch_or_of_the_insertion() {
+    let real_time = (0..3).map(|tag| request(tag, 1, tag, 25_000, Some(60 * MS)));
+    let interactive = (10..15).map(|tag| request(tag, 0, tag, 25_000, None));
+    let all: Vec<_> = real_time.chain(interactive).collect();
+    let served = |slack| {
+        let settings = [("slack", slack), ("estimate", "bound")];
+        tags(&serve(&mut *cello(&BOTH, &settings), even_disk(), &all, u64::MAX))
+    };
+    // 15 ms are left beside three times 15. At 30 ms one real-time request is left, and 60 - 30 - 15 ms for 11.
+    assert_eq!(served("dispatch"), [10, 0, 1, 11, 2, 12, 13, 14]);
+    assert_eq!(served("insertion"), [10, 0, 1, 2, 11, 12, 13, 14]);
+}
+
+#[test]
+fn places_are_kept_until_a_real_time_request_takes_their_slack() {
+    let settings = [("slack", "insertion")];
+    let policy = || cello(&BOTH, &settings);
+    // Interactive at 500 and 300 go before a request that is due late, in SCAN order; a later one at 100 MB, below the arm,
+    // behind them.
+    let due = |tag, ms| request(tag, 1, 900, 1, Some(ms * MS));
+    let later = Request { arrived_ns: 5 * MS, ..request(3, 0, 100, 1, None) };
+    let all = [due(0, 900), request(1, 0, 500, 1, None), request(2, 0, 300, 1, None), later];
+    assert_eq!(tags(&serve(&mut *policy(), disk(), &all, u64::MAX)), [2, 1, 3, 0]);
+    // One that is due at 26 ms comes during the service of 2, which ends at 9 ms. After 1, at 17 ms, it would take 10 ms.
+    let urgent = Request { arrived_ns: 5 * MS, ..due(4, 26) };
+    let all = [due(0, 900), request(1, 0, 500, 1, None), request(2, 0, 300, 1, None), later, urgent];
+    assert_eq!(tags(&serve(&mut *policy(), disk(), &all, u64::MAX)), [2, 4, 1, 3, 0]);
+}
+
 #[test]
 fn a_class_that_is_alone_keeps_its_order_beyond_its_share() {
     // Half of the interval is four requests of 10 ms and more; all are served downwards.
@@ -226,6 +292,10 @@ fn what_cannot_be_is_refused() {
     assert!(refused(&[class(f64::NAN)], &[]).contains("NaN"));
     assert!(refused(&[class(1.0)], &[("period_ms", "0")]).contains("period_ms=0"));
     assert!(refused(&[class(1.0)], &[("estimate", "worst")]).contains("bound or expected"));
+    for other in [("interactive", "merged"), ("sweep", "scan")] {
+        let problem = refused(&[class(1.0)], &[("slack", "insertion"), other]);
+        assert!(problem.contains(&format!("expected dispatch, for {}={}", other.0, other.1)), "{problem}");
+    }
 }
 
 fn kinds() -> impl Strategy<Value = TrafficKind> {
@@ -275,12 +345,14 @@ proptest! {
         real_time in prop::collection::vec((0u64..1000, 1u32..60_000, 10u64..900), 1..30),
         interactive in prop::collection::vec((0u64..1000, 1u32..60_000, 0u64..900), 0..60),
         order in prop::sample::select(vec!["scan", "fcfs", "merged"]),
+        other in prop::sample::select(vec![("slack", "dispatch"), ("slack", "insertion"), ("sweep", "scan"), ("batches", "none")]),
     ) {
+        let order = if other == ("slack", "insertion") && order == "merged" { "scan" } else { order };
         let mut all: Vec<_> = (0..)
             .zip(&real_time)
             .map(|(tag, &(place, size, due_ms))| request(tag, 1, place, size, Some(due_ms * MS)))
             .collect();
-        let settings = [("interactive", order)];
+        let settings = [("interactive", order), other];
         let weights = [(TrafficKind::Interactive, 1.0), (TrafficKind::RealTime, 5.0)];
         let alone = serve(&mut *cello(&weights, &settings), disk(), &all, u64::MAX);
         prop_assume!(alone.last().unwrap().done_ns <= 1000 * MS * 5 / 6);

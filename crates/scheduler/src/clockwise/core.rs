@@ -32,6 +32,12 @@ pub(super) const SPARE: (&str, &str) = (
      best-effort requests that fit are served first; default leave",
 );
 
+pub(super) const OVERSIZE: (&str, &str) = (
+    "oversize",
+    "an unreleased or best-effort request that takes longer than ΔL. skip: passed over; block: it blocks all behind it in its \
+     queue, as the thesis's FCFS queue reads (section 6.3.2); default skip",
+);
+
 /// Request in the device.
 #[derive(Debug)]
 struct InService {
@@ -66,6 +72,8 @@ pub(super) struct Core {
     by_slices: bool,
     expected: bool,
     fills_spare: bool,
+    /// Whether a request that never fits blocks those behind it.
+    blocks: bool,
     punish_percent: u64,
     in_service: Option<InService>,
 }
@@ -99,6 +107,7 @@ impl Core {
             by_slices: intake.by_slices,
             expected: settings.word("estimate", &["bound", "expected"])? == "expected",
             fills_spare: settings.word("spare", &["leave", "fill"])? == "fill",
+            blocks: settings.word("oversize", &["skip", "block"])? == "block",
             punish_percent: intake.punish_percent,
             in_service: None,
         })
@@ -168,7 +177,7 @@ impl Core {
 
     /// Begins something that is not released or of a best-effort class's contract, the earliest deadline first, or best effort
     /// without one, if it takes at most `limit_ns`.
-    /// What takes more than `most_ns` is passed over; for what takes more than `limit_ns` the others wait.
+    /// What takes more than `most_ns` is passed over, unless it blocks; for what takes more than `limit_ns` the others wait.
     pub(super) fn begin_extra(
         &mut self,
         now_ns: u64,
@@ -178,7 +187,8 @@ impl Core {
     ) -> Option<Decision> {
         let was_ahead = self.real_time.is_any_released();
         let is_short = |key: Key, request: &Request| {
-            Some((key, self.estimate_ns(request, model))).filter(|(_, estimate_ns)| *estimate_ns <= most_ns)
+            Some((key, self.estimate_ns(request, model)))
+                .filter(|(_, estimate_ns)| self.blocks || *estimate_ns <= most_ns)
         };
         // Most often there is none, and nothing to be put in order.
         let first = (self.real_time.is_any_early())
@@ -219,7 +229,7 @@ impl Core {
         let head_bytes = model.head_bytes();
         loop {
             let estimate_ns = self.estimate_ns(self.best_effort.peek(head_bytes)?, model);
-            if estimate_ns <= most_ns {
+            if self.blocks || estimate_ns <= most_ns {
                 return (estimate_ns <= limit_ns).then_some(estimate_ns);
             }
             self.best_effort.set_aside(head_bytes);

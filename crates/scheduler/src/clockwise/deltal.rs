@@ -6,7 +6,7 @@
 
 use super::best_effort::{ORDER, SYNC, WRITES};
 use super::contracts::{LEAST_SLACK, REJECTED, SERVER, Test, admit};
-use super::core::{Core, EARLY, ESTIMATE, Extra, Intake, LONG, SPARE};
+use super::core::{Core, EARLY, ESTIMATE, Extra, Intake, LONG, OVERSIZE, SPARE};
 use crate::entry::Entry;
 use crate::guarantee::{Mode, Slack};
 use crate::model::ServiceModel;
@@ -20,8 +20,13 @@ pub(crate) const ENTRY: Entry = Entry {
     about: "best effort within the slack of the admitted contracts (Clockwise: Bosch 1999, sections 6.2, 6.3)",
     promises: "with mode=exact, accounting=overlap, server=sporadic and estimate=bound: every request of an admitted \
                contract within its rate meets its deadline, if no request takes longer than its contract or bound; a \
-               best-effort request that takes longer than ΔL is never served",
+               best-effort request that takes longer than ΔL is never served, nor those behind it with oversize=block",
     settings: &[
+        (
+            "rules",
+            "defaults of other settings. exact; thesis: mode=thesis accounting=free server=container oversize=block, section \
+             6.3 as printed; default exact",
+        ),
         ("mode", "computation of ΔL. exact; thesis: only intervals up to the longest period; default exact"),
         (
             "accounting",
@@ -33,6 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "charge of a request served ahead of released ones. estimate: at least its estimate; actual: its service \
              time; default estimate",
         ),
+        OVERSIZE,
         REJECTED,
         LEAST_SLACK,
         SERVER,
@@ -47,7 +53,18 @@ pub(crate) const ENTRY: Entry = Entry {
     build,
 };
 
+/// Settings of the thesis's rules, which weir corrects by default.
+const THESIS: [(&str, &str); 4] =
+    [("mode", "thesis"), ("accounting", "free"), ("server", "container"), ("oversize", "block")];
+
 fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, SettingError> {
+    let mut settings = settings.clone();
+    if settings.word("rules", &["exact", "thesis"])? == "thesis" {
+        for (key, value) in THESIS {
+            settings.0.entry(key.to_owned()).or_insert_with(|| value.to_owned());
+        }
+    }
+    let settings = &settings;
     let mode = match settings.word("mode", &["exact", "thesis"])? {
         "thesis" => Mode::Thesis,
         _ => Mode::Exact,

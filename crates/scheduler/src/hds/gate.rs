@@ -17,12 +17,23 @@ const ALWAYS_PERCENT: u64 = 95;
 /// Owner of a leaf: a class, or a client of it.
 type Key = (ClassId, u32);
 
+/// What a request without tokens waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WaitsFor {
+    /// The tokens of its leaf or of any node above it.
+    AnyTokens,
+    /// The tokens of its leaf, which it has taken already (Fig. 2).
+    OwnTokens,
+}
+
 /// A client of the disk.
 #[derive(Debug)]
 struct Leaf {
     node: NodeId,
     /// Held requests, in order of arrival.
     held: VecDeque<(u64, Request)>,
+    /// The first held request has taken its tokens (`pass=own`).
+    is_asleep: bool,
     /// Number of uncompleted requests, held ones included.
     open: u64,
     /// Time since which the number is zero, or not.
@@ -58,6 +69,7 @@ pub(super) struct Gate {
     leaves: BTreeMap<Key, Leaf>,
     is_by_client: bool,
     leave_ns: u64,
+    waits_for: WaitsFor,
     programme: Programme,
     root: Rate,
     /// Next step of the programme; `None` before the first request.
@@ -89,6 +101,7 @@ impl Gate {
             leaves: BTreeMap::new(),
             is_by_client,
             leave_ns,
+            waits_for: WaitsFor::AnyTokens,
             programme,
             root,
             step_ns: None,
@@ -100,6 +113,11 @@ impl Gate {
             passed: VecDeque::new(),
             quiet_until_ns: 0,
         }
+    }
+
+    /// Sets what requests without tokens wait for.
+    pub(super) fn waiting_for(self, waits_for: WaitsFor) -> Self {
+        Gate { waits_for, ..self }
     }
 
     /// Adds a request.
@@ -133,6 +151,9 @@ impl Gate {
         }
         leaf.held.push_back((number, request));
         self.held += 1;
+        if self.waits_for == WaitsFor::OwnTokens {
+            self.fall_asleep(key);
+        }
         self.quiet_until_ns = 0;
         self.catch_up(now_ns);
     }
@@ -205,6 +226,9 @@ impl Gate {
 
     fn next_event(&self) -> Option<(u64, Event)> {
         let of_leaf = |(key, leaf): (&Key, &Leaf)| match leaf.held.front() {
+            Some((number, _)) if leaf.is_asleep => {
+                Some((self.tree.debt_end_ns(leaf.node), Event::Passes(*number, *key)))
+            }
             Some((number, request)) => {
                 let at_ns = self.tree.ready_ns(leaf.node, tokens_of(request.size_bytes));
                 Some((at_ns, Event::Passes(*number, *key)))
@@ -232,11 +256,31 @@ impl Gate {
         let Some(leaf) = self.leaves.get_mut(&key) else { return };
         let Some((_, request)) = leaf.held.pop_front() else { return };
         let tokens = tokens_of(request.size_bytes);
-        if let Some(supplier) = self.tree.supplier(leaf.node, tokens) {
+        let has_paid = std::mem::take(&mut leaf.is_asleep);
+        if !has_paid && let Some(supplier) = self.tree.supplier(leaf.node, tokens) {
             self.tree.take(supplier, tokens);
         }
         self.held -= 1;
         self.passed.push_back(request);
+        if self.waits_for == WaitsFor::OwnTokens {
+            self.fall_asleep(key);
+        }
+    }
+
+    /// Passes a leaf's held requests that find tokens, up to the first without: it takes its tokens from its leaf.
+    fn fall_asleep(&mut self, key: Key) {
+        let Some(leaf) = self.leaves.get_mut(&key).filter(|leaf| !leaf.is_asleep) else { return };
+        while let Some((_, request)) = leaf.held.front() {
+            let tokens = tokens_of(request.size_bytes);
+            let Some(supplier) = self.tree.supplier(leaf.node, tokens) else {
+                self.tree.take(leaf.node, tokens);
+                leaf.is_asleep = true;
+                return;
+            };
+            self.tree.take(supplier, tokens);
+            self.held -= 1;
+            self.passed.extend(leaf.held.pop_front().map(|(_, request)| request));
+        }
     }
 
     /// Adds a leaf and missing groups above it.
@@ -259,6 +303,7 @@ impl Gate {
         let leaf = Leaf {
             node,
             held: VecDeque::new(),
+            is_asleep: false,
             open: 0,
             since_ns: now_ns,
             asking_ns: 0,
@@ -392,12 +437,14 @@ mod tests {
             tree in prop::sample::select(vec![None, Some("g:0.5(a:0.6,b:w3),c:90kb_s"), Some("a:w1,b:w9,c:w0.1")]),
             change in prop::sample::select(vec![Change::None, Change::Rise, Change::Follow { tolerance_percent: 5 }]),
             is_by_client: bool,
+            waits_for in prop::sample::select(vec![WaitsFor::AnyTokens, WaitsFor::OwnTokens]),
             steps in prop::collection::vec((0u64..300_000_000, 0u16..3, 0u32..3, 1u32..100, any::<bool>()), 1..120),
         ) {
             let root = Rate::per_s(300);
             let plan = Plan::read(tree, &weighted(&[1.0, 2.0, 3.0]), root).unwrap();
             let programme = Programme::new(change, Rate::per_s(20), 70_000_000, 0, plan.firm, Rate::per_s(1000));
-            let mut gate = Gate::new(plan, root, 200_000_000, is_by_client, 150_000_000, programme);
+            let gate = Gate::new(plan, root, 200_000_000, is_by_client, 150_000_000, programme);
+            let mut gate = gate.waiting_for(waits_for);
             let (mut now_ns, mut open) = (0, Vec::new());
             for (after_ns, class, stream, kb, is_done) in steps {
                 now_ns += after_ns;

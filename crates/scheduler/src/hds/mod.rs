@@ -19,7 +19,7 @@ mod tree;
 pub use bucket::{Rate, tokens_of};
 pub use tree::{NodeId, Reservation, Tree, TreeError};
 
-use self::gate::Gate;
+use self::gate::{Gate, WaitsFor};
 use self::notation::Plan;
 use self::programme::{Change, Programme};
 use crate::entry::Entry;
@@ -48,8 +48,8 @@ pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
     label: "HDS",
     about: "a tree of token buckets that shares bandwidth among groups and clients (Wu, Banachowski and Brandt 2005)",
-    promises: "a leaf gets its reserved rate, independent of other leaves, less one request; no request waits while a \
-               bucket above its leaf has enough tokens; at most the root's rate plus the content of buckets passes; a \
+    promises: "a leaf gets its reserved rate, independent of other leaves, less one request; with pass=any no request waits \
+               while a bucket above its leaf has enough tokens; at most the root's rate plus the content of buckets passes; a \
                leaf's requests in order of arrival",
     settings: &[
         ("root_kb_s", "rate of the whole disk, 1 token = 1 KB; default 18000, the paper's disk"),
@@ -61,6 +61,12 @@ pub(crate) const ENTRY: Entry = Entry {
         (
             "clients",
             "leaves. together: each class; apart: each client of a class, with equal weights; default together",
+        ),
+        (
+            "pass",
+            "a request that finds no tokens at its arrival passes. any: as soon as a bucket from its leaf to the root has them; \
+             own: it takes them from its leaf and waits until its leaf's rate has made them, as make_request in Fig. 2; default \
+             any",
         ),
         ("burst_ms", "capacity of a bucket, as the tokens of this time; default 500"),
         ("leave_ms", "a leaf without requests for this time leaves the tree; default 1000"),
@@ -94,9 +100,14 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     let burst_ns = settings.number("burst_ms", 500.0, 1.0, 1e6).map(ms_ns)?;
     let leave_ns = settings.ms("leave_ms", 1000.0)?;
     let is_by_client = settings.word("clients", &["together", "apart"])? == "apart";
+    let waits_for = match settings.word("pass", &["any", "own"])? {
+        "own" => WaitsFor::OwnTokens,
+        _ => WaitsFor::AnyTokens,
+    };
     let below = settings.choice("below", &BELOW, |entry| entry.name)?;
     let below = (below.build)(classes, &Settings::default())?;
-    Ok(Box::new(Hds { gate: Gate::new(plan, root, burst_ns, is_by_client, leave_ns, programme), below }))
+    let gate = Gate::new(plan, root, burst_ns, is_by_client, leave_ns, programme).waiting_for(waits_for);
+    Ok(Box::new(Hds { gate, below }))
 }
 
 fn ms_ns(ms: f64) -> u64 {

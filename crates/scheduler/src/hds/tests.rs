@@ -212,3 +212,32 @@ fn settings_that_make_no_sense_are_refused() {
     assert!(refused("burst_ms", "-1").contains("expected a number from 1"));
     assert!(refused("tree", "a:2").contains("invalid share `2`"));
 }
+
+/// Fig. 2: `make_request` takes the tokens of a request that finds none from its leaf, and sleeps for them.
+#[test]
+fn a_request_without_tokens_waits_for_any_or_for_its_own() {
+    let begun = |pass: &str| {
+        let settings = [("root_kb_s", "100"), ("tree", "a:0.3,b:0.7"), ("burst_ms", "1000"), ("pass", pass)];
+        let mut policy = policy_for("hds", &weighted(&[1.0, 1.0]), &settings);
+        let device = device(0);
+        for tag in 0..4 {
+            policy.arrive(0, of_class(0, tag, 10 * KB), &device);
+        }
+        let (mut now_ns, mut begun) = (0, Vec::new());
+        loop {
+            match policy.next(now_ns, &device) {
+                Decision::Serve(request) => {
+                    policy.complete(now_ns, &request, now_ns);
+                    begun.push(now_ns);
+                }
+                Decision::WaitUntil(until_ns) => now_ns = until_ns,
+                Decision::Idle => return begun,
+            }
+        }
+    };
+    // The root makes 100 tokens a second, and a request takes ten. The leaf makes 30, and has ten when a third of a second is
+    // over.
+    assert_eq!(begun("any"), [S / 10, S / 5, 3 * S / 10, 333_333_334]);
+    // The first takes ten at 0, from the leaf and the root, and waits for the leaf. The root has 23 then: enough for two more.
+    assert_eq!(begun("own"), [333_333_334, 333_333_334, 333_333_334, 666_666_667]);
+}

@@ -11,8 +11,8 @@ mod round;
 #[cfg(test)]
 mod tests;
 
-use self::bucket::Interactive;
-use self::round::{Shares, WrRound};
+use self::bucket::{Interactive, Limit};
+use self::round::{Late, Shares, WrRound};
 use crate::entry::Entry;
 use crate::policy::Policy;
 use crate::request::Class;
@@ -33,9 +33,27 @@ pub(crate) const ENTRY: Entry = Entry {
             "aperiodic",
             "share of a round for aperiodic requests, in %; the rest is for interactive requests; default 25",
         ),
-        ("subgroup", "requests in a subgroup; below 1: fraction of the round's requests; default 4"),
+        (
+            "subgroup",
+            "requests in a subgroup; below 1: fraction of the round's requests; the paper states none; default 4, weir's choice",
+        ),
         ("interactive_per_s", "rate of the leaky bucket for interactive requests, per second; default 12"),
         ("burst", "size of the leaky bucket, in requests; default: one second's"),
+        (
+            "bucket",
+            "reading of the leaky bucket (section 2.3). sliding: burst requests in any window of burst / interactive_per_s; \
+             fixed: in each window from time 0 on; tokens: a token bucket with this rate and size; default sliding",
+        ),
+        (
+            "late_aperiodic",
+            "guaranteed aperiodic requests that arrive within a round. join: into its subgroups while there is slack, as in \
+             section 2.1 and Fig. 2; wait: until its periodic requests are served, or for the next round; default join",
+        ),
+        (
+            "late_periodic",
+            "periodic requests that arrive within a round. join: into its subgroups within share and slack; wait: for the \
+             next round or an idle device, as the paper has them all at the beginning of a round; default join",
+        ),
         (
             "estimate",
             "service time. bound: with whole revolutions; expected: with half revolutions, without guarantees; default bound",
@@ -74,6 +92,14 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     let bound = settings.word("estimate", &["bound", "expected"])? == "bound";
     let share_ns = |percent: f64| (round_ns as f64 * percent / 100.0).floor() as u64;
     let shares = Shares { round_ns, periodic_ns: share_ns(periodic), aperiodic_ns: share_ns(aperiodic) };
+    let limit = match settings.word("bucket", &["sliding", "fixed", "tokens"])? {
+        "fixed" => Limit::Fixed,
+        "tokens" => Limit::Tokens,
+        _ => Limit::Sliding,
+    };
+    let joins = |key| settings.word(key, &["join", "wait"]).map(|word| word == "join");
+    let late = Late { joins_periodic: joins("late_periodic")?, joins_aperiodic: joins("late_aperiodic")? };
     let kinds = classes.iter().map(|class| class.kind).collect();
-    Ok(Box::new(WrRound::new(kinds, shares, subgroup, Interactive::new(per_s, burst), bound)))
+    let interactive = Interactive::new(limit, per_s, burst);
+    Ok(Box::new(WrRound::new(kinds, shares, subgroup, interactive, late, bound)))
 }

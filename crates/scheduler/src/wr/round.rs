@@ -17,6 +17,13 @@ pub(super) struct Shares {
     pub aperiodic_ns: u64,
 }
 
+/// Which requests that arrive within a round join its subgroups.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Late {
+    pub joins_periodic: bool,
+    pub joins_aperiodic: bool,
+}
+
 /// State in Fig. 2 between two subgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -35,6 +42,7 @@ pub(super) struct WrRound {
     kinds: Vec<TrafficKind>,
     shares: Shares,
     subgroup: Subgroup,
+    late: Late,
     bound: bool,
     round: Option<u64>,
     step: Step,
@@ -63,12 +71,14 @@ impl WrRound {
         shares: Shares,
         subgroup: Subgroup,
         interactive: Interactive,
+        late: Late,
         bound: bool,
     ) -> WrRound {
         WrRound {
             kinds,
             shares,
             subgroup,
+            late,
             bound,
             round: None,
             step: Step::Rest,
@@ -145,6 +155,9 @@ impl WrRound {
 
     /// Adds late periodic requests to the round if they fit; others wait for the next round.
     fn join_late_periodic(&mut self, device: Device) {
+        if !self.late.joins_periodic {
+            return;
+        }
         while let Some(request) = self.periodic.front().copied().filter(|_| self.periodic_left_ns > 0) {
             let before_ns = self.groups.sweep_ns(device, device.head_bytes());
             let share_ns = before_ns.saturating_add(self.periodic_left_ns);
@@ -159,6 +172,9 @@ impl WrRound {
     }
 
     fn join_late_aperiodic(&mut self, device: Device) {
+        if !self.late.joins_aperiodic {
+            return;
+        }
         while let Some(request) = self.aperiodic1.front().copied() {
             if !self.groups.merge(device, request, self.time_ns()) {
                 return;

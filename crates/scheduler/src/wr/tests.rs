@@ -109,6 +109,22 @@ fn a_round_goes_as_in_figure_2() {
 }
 
 #[test]
+fn late_requests_join_the_round_or_wait() {
+    let at_begin: Vec<_> = (0..6).map(|tag| request(tag, PERIODIC, 100 * tag, 1000, 0)).collect();
+    let order = |late: Request, key, value| {
+        let all = [&at_begin[..], &[late]].concat();
+        tags(&serve(&mut *policy(&[("subgroup", "2"), (key, value)]).unwrap(), &all, || 1000))
+    };
+    // Both come during the first subgroup; 310 is in the second, of 200 and 300. Section 2.1 merges the aperiodic one.
+    let aperiodic = request(11, APERIODIC, 310, 1000, 3 * MS);
+    assert_eq!(order(aperiodic, "late_aperiodic", "join"), [0, 1, 2, 3, 11, 4, 5]);
+    assert_eq!(order(aperiodic, "late_aperiodic", "wait"), [0, 1, 2, 3, 4, 5, 11]);
+    let periodic = request(9, PERIODIC, 310, 1000, 3 * MS);
+    assert_eq!(order(periodic, "late_periodic", "join"), [0, 1, 2, 3, 9, 4, 5]);
+    assert_eq!(order(periodic, "late_periodic", "wait"), [0, 1, 2, 3, 4, 5, 9]);
+}
+
+#[test]
 fn interactive_requests_wait_where_there_is_no_slack() {
     // Twelve periodic requests fill a round, or all of it but 25 ms: one interactive request takes 23 ms, as then the
     // sweep goes downwards, and each further one at the same place 10 ms.
@@ -180,6 +196,7 @@ fn what_cannot_be_is_refused() {
     assert!(refused("round_ms", "0").contains("round_ms=0"));
     assert!(refused("subgroup", "2.5").contains("whole number"));
     assert!(refused("interactive_per_s", "0").contains("interactive_per_s=0"));
+    assert!(refused("bucket", "leaky").contains("sliding or fixed or tokens"));
     assert!(policy(&[("subgroup", "0.25")]).is_ok());
 }
 
@@ -224,6 +241,8 @@ proptest! {
         backlog in 0usize..40,
         subgroup in prop::sample::select(vec!["1", "3", "0.5"]),
         speeds in prop::collection::vec(300u64..=1000, 1..50),
+        late in prop::sample::select(vec![("late_aperiodic", "join"), ("late_aperiodic", "wait"), ("late_periodic", "wait")]),
+        bucket in prop::sample::select(vec!["sliding", "fixed", "tokens"]),
     ) {
         // Six periodic requests of 41 ms at most are within 250 ms, three aperiodic ones within 125 ms.
         let mut all = Vec::new();
@@ -241,7 +260,7 @@ proptest! {
         all.extend((0..backlog as u64).map(|tag| request(3000 + tag, APERIODIC, tag * 37 % 1000, 100_000, 0)));
         all.sort_by_key(|request| request.arrived_ns);
         let mut speeds = speeds.iter().cycle();
-        let mut policy = policy(&[("subgroup", subgroup), ("interactive_per_s", "40")]).unwrap();
+        let mut policy = policy(&[("subgroup", subgroup), ("interactive_per_s", "40"), ("bucket", bucket), late]).unwrap();
         let served = serve(&mut *policy, &all, || speeds.next().copied().unwrap_or(1000));
         prop_assert_eq!(served.len(), all.len());
         for (request, done_ns) in &served {

@@ -70,6 +70,56 @@ fn lst_is_late_by_what_it_could_not_know() {
     assert_eq!((times(&served), waiting), (vec![(2, 0, 1), (0, 1, 11), (1, 20, 40)], 1));
 }
 
+/// Sections 6.3.2 and 6.3.3: the best-effort queue is FCFS, and its head is never passed over.
+#[test]
+fn a_request_longer_than_the_slack_is_skipped_or_blocks_the_queue() {
+    let classes = [stream((10, 40)), stream((20, 30)), best_effort(None)];
+    // ΔL is 1, by the definition of the thesis, too.
+    let arrivals = [read(0, 0, 10), read(0, 2, 25), read(0, 2, 1), read(20, 1, 20)];
+    let of = |settings: &[(&str, &str)]| {
+        let (served, waiting) = run(&mut *policy("deltal", &classes, settings), &arrivals, exactly);
+        (times(&served), waiting)
+    };
+    let skipped = (vec![(2, 0, 1), (0, 1, 11), (1, 20, 40)], 1);
+    let blocked = (vec![(0, 0, 10), (1, 20, 40)], 2);
+    assert_eq!(of(&[("oversize", "skip")]), skipped);
+    assert_eq!(of(&[("oversize", "block")]), blocked);
+    assert_eq!(of(&[("rules", "thesis")]), blocked);
+    assert_eq!(of(&[("rules", "thesis"), ("oversize", "skip")]), skipped);
+}
+
+/// `rules=thesis` is the four settings.
+#[test]
+fn the_rules_of_the_thesis_are_four_settings() {
+    let four = [("mode", "thesis"), ("accounting", "free"), ("server", "container"), ("oversize", "block")];
+    let mut differs = [false; 4];
+    for seed in 0..300 {
+        let mut numbers = Numbers(seed);
+        let classes = [stream((3, 12)), stream((4, 18)), best_effort(Some((5, 30))), best_effort(None)];
+        let mut arrivals = Vec::new();
+        for class in 0..4 {
+            let mut at_ns = numbers.up_to(10);
+            while at_ns < 200 {
+                arrivals.push(read(at_ns, class, 1 + numbers.up_to([2, 3, 4, 9][usize::from(class)])));
+                at_ns += [12, 18, 9, 25][usize::from(class)] + numbers.up_to(5);
+            }
+        }
+        let of = |settings: &[(&str, &str)]| {
+            let (served, waiting) = run(&mut *policy("deltal", &classes, settings), &arrivals, exactly);
+            (times(&served), waiting)
+        };
+        let all = of(&four);
+        assert_eq!(of(&[("rules", "thesis")]), all, "{seed}");
+        for (place, differs) in differs.iter_mut().enumerate() {
+            let without: Vec<_> =
+                four.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, pair)| *pair).collect();
+            *differs |= of(&without) != all;
+        }
+    }
+    // `mode` and `server` make a difference on special sets only, which have tests of their own.
+    assert!(differs[1] && differs[3], "{differs:?}");
+}
+
 /// Definition 1 of the thesis examines intervals up to the longest period: it allows 90 first, and the second request of
 /// the first stream is late by 1 at 200, though the utilisation is 0.557.
 #[test]

@@ -94,10 +94,20 @@ impl Fluid {
 }
 
 fn hds(fluid: &Fluid) -> Box<dyn weir_scheduler::Policy> {
+    hds_passing(fluid, "any")
+}
+
+fn hds_passing(fluid: &Fluid, pass: &str) -> Box<dyn weir_scheduler::Policy> {
     let root = ROOT_KB_S.to_string();
     policy(
         &fluid.names,
-        &[("root_kb_s", &root), ("tree", &fluid.text), ("below", "fcfs"), ("leave_ms", "1e6")],
+        &[
+            ("root_kb_s", &root),
+            ("tree", &fluid.text),
+            ("below", "fcfs"),
+            ("leave_ms", "1e6"),
+            ("pass", pass),
+        ],
     )
 }
 
@@ -160,12 +170,13 @@ proptest! {
         tree in trees(),
         sizes in prop::collection::vec(1..3000u32, 30),
         starts in prop::collection::vec(0..5 * S, 30),
+        pass in prop::sample::select(vec!["any", "own"]),
     ) {
         let fluid = Fluid::of(&tree);
         let clients: Vec<Greedy> = (0..fluid.leaves.len())
             .map(|leaf| Greedy { kb: sizes[leaf], from_ns: starts[leaf], to_ns: u64::MAX })
             .collect();
-        let served = serve(&mut *hds(&fluid), &clients, 0, 20 * S, None);
+        let served = serve(&mut *hds_passing(&fluid, pass), &clients, 0, 20 * S, None);
         for (leaf, share) in fluid.leaves.iter().enumerate() {
             // Weights count among active classes, so a share is at least that of the whole tree.
             let kb_s = share * ROOT_KB_S as f64 - ROUNDED_KB_S;
@@ -179,10 +190,10 @@ proptest! {
 
     /// Every event has its own time, whenever the policy is polled.
     #[test]
-    fn asking_more_often_changes_nothing(tree in trees(), poll_ns in 100_000..50_000_000u64, sizes in prop::collection::vec(1..200u32, 30)) {
+    fn asking_more_often_changes_nothing(tree in trees(), pass in prop::sample::select(vec!["any", "own"]), poll_ns in 100_000..50_000_000u64, sizes in prop::collection::vec(1..200u32, 30)) {
         let fluid = Fluid::of(&tree);
         let clients: Vec<Greedy> = (0..fluid.leaves.len()).map(|leaf| Greedy::always(sizes[leaf])).collect();
-        let run = |poll_ns| serve(&mut *hds(&fluid), &clients, 3000, 5 * S, poll_ns);
+        let run = |poll_ns| serve(&mut *hds_passing(&fluid, pass), &clients, 3000, 5 * S, poll_ns);
         prop_assert_eq!(run(None), run(Some(poll_ns)));
     }
 }

@@ -12,7 +12,7 @@ const HOLD_BACK: [&str; 4] = ["linux-kyber", "linux-bfq", "wr-round", "hds"];
 const ONE_AT_A_TIME: [&str; 4] = ["edf-background", "usd", "lst", "deltal"];
 
 /// Settings, besides none, with which everything general is tested as well.
-const SETTINGS: [(&str, &[(&str, &str)]); 19] = [
+const SETTINGS: [(&str, &[(&str, &str)]); 29] = [
     ("satf", &[("age_weight", "0.3")]),
     ("n-step-scan", &[("n", "3")]),
     ("scan-edf", &[("batch_ms", "50")]),
@@ -20,17 +20,30 @@ const SETTINGS: [(&str, &[(&str, &str)]); 19] = [
     ("round-robin", &[("quantum", "3"), ("order", "scan")]),
     ("sfq", &[("cost", "time")]),
     ("wf2q+", &[("cost", "time")]),
+    ("cello", &[("sweep", "scan"), ("batches", "none"), ("period_ms", "50")]),
+    ("cello", &[("slack", "insertion"), ("period_ms", "50")]),
+    ("cello", &[("slack", "insertion"), ("interactive", "fcfs"), ("batches", "none")]),
+    (
+        "wr-round",
+        &[("late_aperiodic", "wait"), ("late_periodic", "wait"), ("bucket", "tokens"), ("round_ms", "100")],
+    ),
+    ("wr-round", &[("bucket", "fixed"), ("subgroup", "1"), ("interactive_per_s", "5")]),
+    ("deltal", &[("rules", "thesis")]),
     ("linux-mq-deadline", &[("fifo_batch", "1"), ("read_expire", "10"), ("write_expire", "20")]),
     ("linux-kyber", &[("read_lat_nsec", "10000"), ("write_lat_nsec", "10000000")]),
     ("linux-bfq", &[("queues", "class"), ("writes", "async"), ("max_budget", "16")]),
     ("linux-bfq", &[("timeout_sync", "10")]),
     ("linux-bfq", &[("slice_idle", "0")]),
+    ("linux-elevator-linus", &[("read_latency", "40"), ("write_latency", "60")]),
+    ("linux-elevator-linus", &[("kernel", "2.4.19"), ("read_latency", "5"), ("write_latency", "9")]),
     ("edf-background", &[("order", "sync"), ("sync", "class")]),
     ("lst", &[("order", "sync-scan"), ("writes", "stream"), ("estimate", "expected")]),
     ("deltal", &[("order", "scan"), ("writes", "class")]),
     ("deltal", &[("order", "sync-scan"), ("sync", "class"), ("writes", "stream"), ("mode", "thesis")]),
     ("hds", &[("clients", "apart"), ("leave_ms", "0"), ("root_kb_s", "40")]),
     ("hds", &[("root", "adapt"), ("every_ms", "1e6"), ("below", "linux-mq-deadline")]),
+    ("hds", &[("pass", "own"), ("root_kb_s", "40")]),
+    ("hds", &[("pass", "own"), ("clients", "apart"), ("leave_ms", "0"), ("root_kb_s", "40")]),
     ("hds", &[("root", "rise"), ("every_ms", "1e6"), ("burst_ms", "1"), ("below", "satf")]),
 ];
 

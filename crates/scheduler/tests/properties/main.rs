@@ -5,5 +5,6 @@ mod fairness;
 mod general;
 mod harness;
 mod order;
+mod recorded;
 mod references;
 mod starvation;

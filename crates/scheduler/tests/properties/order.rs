@@ -111,4 +111,25 @@ proptest! {
             prop_assert!(since.len() <= batches * 2, "{} waited for {}", choice.chosen.tag, since.len());
         }
     }
+
+    /// Each request that the Linus elevator places ahead of another one costs it `seek_cost` of its counter. One sector at
+    /// most is never merged.
+    #[test]
+    fn the_linus_elevator_places_a_bounded_number_ahead(
+        requests in arrivals(80), read in 0..100_u64, write in 0..100_u64, cost in 1..20_u64,
+    ) {
+        let [read_latency, write_latency, seek_cost] = [read, write, cost].map(|number| number.to_string());
+        let settings = [
+            ("read_latency", read_latency.as_str()),
+            ("write_latency", &write_latency),
+            ("seek_cost", &seek_cost),
+            ("max_sectors", "1"),
+        ];
+        let choices = run(&mut *policy("linux-elevator-linus", &[1], &settings), &requests, 1, true);
+        for (place, choice) in choices.iter().enumerate() {
+            let latency = if choice.chosen.op == Op::Read { read } else { write };
+            let ahead = choices[..place].iter().filter(|past| past.chosen.tag > choice.chosen.tag).count();
+            prop_assert!(ahead as u64 <= latency.div_ceil(cost), "{ahead} ahead of {}", choice.chosen.tag);
+        }
+    }
 }
