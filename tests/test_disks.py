@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import polars as pl
@@ -142,6 +143,16 @@ def _is_mounted(bench):
     return str(bench.state / "mnt") in Path("/proc/mounts").read_text()
 
 
+def _unmount(bench):
+    """Unmounts what a killed run mounted; the kernel may take a moment to close the files of the run."""
+    for _ in range(50):
+        done = subprocess.run(["umount", bench.state / "mnt/shared"], capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        time.sleep(0.1)
+    raise AssertionError(done.stderr)
+
+
 def test_what_a_killed_run_made_is_taken_away_and_nothing_else(bench, disk):
     """This test will kill -9 runs on a listed disk, and make a file system there before weir clean."""
     runs = Runs(bench)
@@ -151,7 +162,7 @@ def test_what_a_killed_run_made_is_taken_away_and_nothing_else(bench, disk):
     assert weir("device", "check", disk).returncode == 0
 
     runs.kill(lambda: _is_mounted(bench), shared=_listed(disk))
-    subprocess.run(["umount", bench.state / "mnt/shared"], check=True)
+    _unmount(bench)
     subprocess.run(["mkfs.xfs", "-q", "-f", disk], check=True)
     before = _sha256(disk)
     left = weir("clean", "--state", bench.state)
@@ -169,7 +180,7 @@ def test_the_next_run_leaves_what_somebody_made_too(bench, disk):
     """This test will have the next run, in place of weir clean, find a file system that it did not make."""
     runs = Runs(bench)
     runs.kill(lambda: _is_mounted(bench), shared=_listed(disk))
-    subprocess.run(["umount", bench.state / "mnt/shared"], check=True)
+    _unmount(bench)
     subprocess.run(["mkfs.xfs", "-q", "-f", disk], check=True)
     before = _sha256(disk)
     refused = runs.carry_out(shared=_listed(disk, overwrite=disk.name))
