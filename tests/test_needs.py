@@ -162,6 +162,9 @@ def test_a_mounted_network_file_system_needs_no_cluster(tmp_path):
     both = _needs(file, mounts=given)
     assert (both["clusters"], both["servers"]) == (["moosefs"], own["servers"])
     assert both["mounted"] == ["moosefs"]
+    # The file systems that this host would start by itself.
+    assert own["cluster_file_systems"] == ["moosefs", "moosefs-direct"]
+    assert both["cluster_file_systems"] == ["moosefs-direct"]
     alone = _needs(file, [runs["moosefs"]], mounts=given)
     assert (alone["clusters"], alone["servers"], alone["modelled"]) == ([], 0, [])
     assert not _kernel(alone, "scheduler") and "mkfs.ext4" not in _commands(alone)

@@ -132,7 +132,8 @@ def test_what_was_not_judged_names_the_command(register, tmp_path):
         "not measured", "not measured", "fitted or input", "struck",
     ]  # fmt: skip
     assert "make study STUDY=quick or make study STUDY=access" in paper.claims[1].note
-    assert paper.headline.sentence().startswith("Reproduced: 0 of 2 obtainable claims (0 %), 0 of 4 claims")
+    said = "None of 2 obtainable claims (4 in all) is judged: make figures STUDY=PAPER."
+    assert paper.headline.sentence() == said
 
 
 def test_a_claim_has_one_home(judged, tmp_path, capsys):

@@ -123,6 +123,8 @@ def test_runs_with_one_label_are_a_study_of_their_own(tmp_path, capsys):
     assert main(["watch", "quick@new", "--once", "--results", str(tmp_path)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "0 of 4 runs (0 %)" in said and "to go on: make study STUDY=quick LABEL=new" in said
+    assert main(["watch", str(tmp_path / "quick@new"), "--once"]) == 0
+    assert "0 of 4 runs" in capsys.readouterr().out
     assert main(["watch", "quick@6.6", "--once", "--results", str(tmp_path)]) == 2
     assert "has no runs with label `6.6`" in capsys.readouterr().err
 

@@ -297,6 +297,9 @@ class Headline:
     def sentence(self) -> str:
         """Reproduced of obtainable, and of all."""
         good, parts = self.counts[REPRODUCED], []
+        if self.counted == self.counts[NOT_MEASURED]:
+            of = f"{self.counted} obtainable claims ({self.all} in all)"
+            return f"None of {of} is judged: make figures STUDY=PAPER."
         for total, what in ((self.counted, "obtainable claims"), (self.all, "claims")):
             share = f" ({100 * good / total:.0f} %)" if total else ""
             parts.append(f"{good} of {total} {what}{share}")

@@ -137,12 +137,13 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
 
 
 def _watch(options: argparse.Namespace, console: Console) -> int:
-    from weir import locate
+    from weir import locate, plans
     from weir.watch import watch
 
     # The sample is complete: it is watched by its folder only.
     given = Path(options.study)
-    folder = given if given.is_dir() else (options.results or locate.results()) / options.study
+    is_path = given.is_dir() or plans.exists(given)
+    folder = given if is_path else (options.results or locate.results()) / options.study
     return watch(folder, console, once=options.once, page=options.page)
 
 

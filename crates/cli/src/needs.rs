@@ -38,7 +38,7 @@ pub struct Needs {
     /// Clusters of network file systems to start.
     pub clusters: Vec<String>,
     /// File systems of these clusters. Each host starts its own.
-    pub of_clusters: Vec<String>,
+    pub cluster_file_systems: Vec<String>,
     /// Servers of the largest of these clusters.
     pub servers: usize,
 }
@@ -125,7 +125,7 @@ impl Needs {
             cgroups: runs.iter().flat_map(|run| &run.classes).any(|class| class.cgroup.is_some()),
             mounted: used.iter().filter(|of| of.mounted).map(|of| of.file_system.name.clone()).collect(),
             clusters: clusters.into_iter().collect(),
-            of_clusters: used
+            cluster_file_systems: used
                 .iter()
                 .filter(|of| of.cluster.is_some())
                 .map(|of| of.file_system.name.clone())

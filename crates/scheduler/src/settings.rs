@@ -108,7 +108,8 @@ impl Settings {
         found.ok_or_else(|| self.refused(key, all.iter().map(name).collect::<Vec<_>>().join(" or ")))
     }
 
-    fn refused(&self, key: &str, expected: String) -> SettingError {
+    /// The error of a setting whose value is not one of those expected.
+    pub fn refused(&self, key: &str, expected: String) -> SettingError {
         let value = self.0.get(key).cloned().unwrap_or_default();
         SettingError::Value { key: key.to_owned(), value, expected }
     }

@@ -96,12 +96,7 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
     let is_placed = settings.word("slack", &["dispatch", "insertion"])? == "insertion";
     for (key, value) in [("interactive", "merged"), ("sweep", "scan")] {
         if is_placed && settings.0.get(key).is_some_and(|set| set == value) {
-            let expected = format!("dispatch, for {key}={value}");
-            return Err(SettingError::Value {
-                key: "slack".to_owned(),
-                value: "insertion".to_owned(),
-                expected,
-            });
+            return Err(settings.refused("slack", format!("dispatch, for {key}={value}")));
         }
     }
     let weights: Vec<f64> = classes.iter().map(|class| class.weight).collect();

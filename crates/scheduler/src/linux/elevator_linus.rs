@@ -57,9 +57,7 @@ fn build(_: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, SettingErr
         _ => Counting::Seeks { cost: settings.count("seek_cost", 16, 1, 1_000_000)? as i64 },
     };
     if counting == Counting::Searches && settings.0.contains_key("seek_cost") {
-        let value = settings.0.get("seek_cost").cloned().unwrap_or_default();
-        let expected = "no seek_cost with kernel=2.4.19".to_owned();
-        return Err(SettingError::Value { key: "seek_cost".to_owned(), value, expected });
+        return Err(settings.refused("seek_cost", "no seek_cost with kernel=2.4.19".to_owned()));
     }
     let (read, write) = if counting == Counting::Searches { (8192, 16_384) } else { (2048, 8192) };
     Ok(Box::new(ElevatorLinus {

@@ -188,7 +188,7 @@ fn named(classes: &[Class], settings: &Settings, key: &str) -> Result<Vec<usize>
         classes.iter().position(|class| class.name == name.trim()).ok_or_else(|| {
             let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
             let expected = format!("names of classes separated by commas, of {}", names.join(", "));
-            SettingError::Value { key: key.to_owned(), value: value.clone(), expected }
+            settings.refused(key, expected)
         })
     };
     value.split(',').map(number).collect()
