@@ -14,7 +14,11 @@
 #   before the arm goes to another. **This size was fitted**, once, so that three readers get about what
 #   the paper's disk gave them (18 to 20 MB/s); how each claim moves with it is shown below;
 # - files of 0.5 to 1.5 GiB lie one behind the other from the outer edge, drawn anew each time;
-# - "Linux alone" is the model of mq-deadline, which also orders what the token buckets let pass;
+# - "Linux alone" is the model of the elevator of Linux 2.4, which also orders what the token buckets let
+#   pass;
+# - a request that finds no tokens takes them from its own bucket and sleeps, as in Fig. 2 (`pass=own`);
+#   the figure of sensitivity has the other reading of the text, that it passes as soon as a bucket above
+#   has them;
 # - the root has 18,000 KB/s of 1,024 bytes, and a bucket holds half a second's tokens;
 # - the paper's Fig. 2 has three misprints; its text is followed (docs/reference/schedulers-hds.md).
 

@@ -16,9 +16,10 @@
 #   partitioned server bear the paper's 200 text clients, which is fitted (`shenoy-working-set`);
 # - requests of text have a standard deviation of 8 KiB and begin anywhere in a file of 1 MiB;
 # - the movies have the rates, lengths and patterns of Table 2; how their rounds vary is ours;
-# - Cello's interval is a second, the video server's round (2.3) and the only period that the paper names; its
-#   estimates take whole revolutions; text is served in SCAN order as far as the video requests that are
-#   scheduled have slack. S-F13 of both kinds together is judged at other settings of Cello, too;
+# - Cello's interval is a second, the video server's round (2.3) and the only period that the paper names;
+#   its estimates take whole revolutions; text is served in SCAN order; a request takes its place in the
+#   queue, as far as the slack of the video requests there allows, when it is scheduled. S-F13 of both
+#   kinds together is judged at other settings of Cello, too;
 # - the NFS trace is a stand-in (see below).
 #
 # Words are judged by numbers, too. "Comparable" is within 5 %, "significant" a quarter, "low" and "light" up
@@ -122,9 +123,9 @@ paper.claim(claims.line(shared, missed, full))
 paper.show(figures.border(shared, missed, full, alone), "fig-13-14")
 
 # %% [markdown]
-# The paper leaves open how long the interval is that the classes share, what a request is estimated to take,
-# and in which order text is served. Each moves the capacity for both kinds together. Beside these settings
-# two schedulers without shares.
+# The paper leaves open how long the interval is that the classes share, what a request is estimated to
+# take, when slack is computed and in which order text is served. Each moves the capacity for both kinds
+# together. Beside these settings two schedulers without shares.
 
 # %%
 study = paper.studies["cello"]

@@ -25,11 +25,10 @@
 #   see `wijayaratne-layouts`). Nothing of that was chosen by a claim. Beside them, for Figs. 7 and 8: films
 #   that vary between scenes of 8 to 12 s only, by Table 2 over a second, and films that vary as much as those
 #   two published ones.
-# - **What a request needs at worst**: a seek as on a sweep over all cylinders at equal distances, half a
-#   revolution (the latency of Table 1), the disk's mean rate. Of the twelve readings in the figure of
-#   readings it came nearest to the counts of W-F9 and was chosen by them: these two claims are fitted. It is
-#   no guarantee. The paper speaks of worst-case service times: Figs. 10 to 13 have whole revolutions and the
-#   lowest rate; Figs. 6 to 8 are judged for both.
+# - **What a request needs at worst**: the paper speaks of worst-case service times. Here that is a seek
+#   as on a sweep over all cylinders at equal distances, a whole revolution, and the disk's lowest rate.
+#   Figs. 6 to 8 have two other readings beside it, Fig. 9 without drops eleven: half a revolution (the
+#   latency of Table 1), the mean or the highest rate, the longest seek for each request.
 # - **Policy, layout, block size, target** of Figs. 5, 6 and 9: random start, and BCTL with 64 KiB and 300
 #   rounds where they are not the figure's own factors. Fixed distance is 7 rounds, the prime 17.
 # - **Window** of starts: the round of arrival and as many as the target after it. **Utilisation**: what

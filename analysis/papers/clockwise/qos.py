@@ -10,7 +10,7 @@ import polars as pl
 from papers.clockwise import CLAIMS
 from papers.clockwise.admission import Admit
 from papers.clockwise.disk_claims import yes
-from papers.clockwise.results import DISKS, disk, shown_disks
+from papers.clockwise.results import DISKS, THESIS, disk, shown_disks
 from papers.clockwise.streams import LAYOUTS, Task, in_turn
 from weir.claims import Claim, Found, over_seeds
 from weir.documents import read_document
@@ -28,8 +28,6 @@ PERIOD_MIN = 50
 BUSIEST = 0.01
 #: Of schedulers by which a slot is used up by what is served before its release.
 SPEND = "early=spend"
-#: Of schedulers that give out slots as the thesis does.
-CONTAINER = "server=container"
 SETTINGS = {"qos-0": "0 %", "qos-10": "10 %", "qos-20": "20 %"}
 
 
@@ -103,7 +101,7 @@ class Contracts:
         """Those in which slots are given out by containers, or those in which they are not."""
         found: dict[str, list[Minutes]] = {name: [] for name in SETTINGS}
         for run in sorted(study.valid_runs, key=lambda run: run.repetition):
-            if (CONTAINER in str(run.levels.get("scheduler", ""))) == container:
+            if (THESIS in str(run.levels.get("scheduler", ""))) == container:
                 found[str(run.levels["variant"])].append(Minutes.of(run))
         return cls(found)
 

@@ -14,6 +14,8 @@ DISKS = tuple(range(8))
 #: As figures call the schedulers, by the policy's name.
 NAMES = {"edf-background": "EDF", "lst": "LST", "deltal": "deltaL"}
 SCHEDULERS = tuple(NAMES.values())
+#: The setting of deltaL with the thesis's rules, errata included (docs/reference/schedulers-clockwise.md).
+THESIS = "rules=thesis"
 #: What is left of a class's name when its disk and its part are taken away: the kind of pair.
 KINDS = ("wg", "ro")
 
@@ -26,11 +28,11 @@ def disk(number: int) -> str:
 def table(study: Study) -> pl.DataFrame:
     """One row per valid run.
 
-    Columns: `repetition`, `scheduler` (EDF, LST, deltaL), `setting` (what else its level says), `variant`;
-    `wg` and `ro` pairs, their `mb_s` (2^20) and `tasks`; `cello0` to `cello7`, mean latencies in ms (null
-    where a disk is not in the study, infinite where a request was never answered); `deadlines` and `missed`
-    of the streams; `switches`, `burst_mean`, `burst_sd`; `slack_ms`, the least deltaL of the disks (null of
-    others).
+    Columns: `repetition`, `scheduler` (EDF, LST, deltaL), `setting` (the rest of its level, but for
+    `THESIS`), `variant`; `wg` and `ro` pairs, their `mb_s` (2^20) and `tasks`; `cello0` to `cello7`, mean
+    latencies in ms (null where a disk is not in the study, infinite where a request was never answered);
+    `deadlines` and `missed` of the streams; `switches`, `burst_mean`, `burst_sd`; `slack_ms`, the least
+    deltaL of the disks (null of others).
 
     Raises:
         InputError: the summary of a run is absent or damaged.
@@ -41,7 +43,7 @@ def table(study: Study) -> pl.DataFrame:
 def _row(run: Run) -> dict[str, object]:
     summary = read_document(run.path / "summary.json", RUN_AGAIN)
     classes = summary["classes"]
-    policy, _, setting = str(run.levels.get("scheduler", "deltal")).partition(" ")
+    policy, *settings = str(run.levels.get("scheduler", "deltal")).split()
     clients = {one.name: one.clients for one in run.classes}
     pairs = {kind: sum(n for name, n in clients.items() if _is_video(name, kind)) for kind in KINDS}
     rate = sum(count * (RATE_KB_S[kind.upper()] + RATE_KB_S["CD"]) for kind, count in pairs.items()) / 1024
@@ -50,7 +52,7 @@ def _row(run: Run) -> dict[str, object]:
     row: dict[str, object] = {
         "repetition": run.repetition,
         "scheduler": NAMES.get(policy, policy),
-        "setting": setting,
+        "setting": " ".join(word for word in settings if word != THESIS),
         "variant": str(run.levels.get("variant", "")),
         **pairs,
         "mb_s": rate,

@@ -178,5 +178,6 @@ def sensitivity(table: pl.DataFrame) -> Figure:
 def setting(scheduler: str) -> str:
     """The settings of the sensitivity study, for readers."""
     words = dict(word.split("=", 1) for word in scheduler.split()[1:] if "=" in word)
-    below = {"linux-mq-deadline": "mq-deadline"}.get(words.get("below", ""), words.get("below", ""))
-    return f"root {fluid.root_mb_s(scheduler):.1f} MB/s, {words.get('burst_ms', '500')} ms, {below}"
+    below = words.get("below", "").removeprefix("linux-")
+    passes = "" if words.get("pass") == "own" else ", passes on any tokens"
+    return f"root {fluid.root_mb_s(scheduler):.1f} MB/s, {words.get('burst_ms', '500')} ms, {below}{passes}"

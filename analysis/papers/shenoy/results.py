@@ -17,7 +17,7 @@ FULL_PCT = 1.0
 #: Within this many percentage points two shares of violated deadlines are equal.
 EQUAL_PCT = 0.1
 #: The integrated server's scheduler: its interval is the video server's round, the paper's only period.
-CELLO = "cello period_ms=1000"
+CELLO = "cello batches=none period_ms=1000 slack=insertion"
 #: Servers, in the order of figures.
 SERVERS = ("partitioned", "integrated")
 TEXT, VIDEO = "clients.text", "clients.video"

@@ -26,8 +26,9 @@ FULL_PCT = 90.0
 READING = ("seek", "rotation", "transfer")
 #: What is 1 where films have the paper's sizes, as the reading's other part.
 SCALE = "frame_scale"
-#: The reading of Figs. 5 to 9; studies that vary it have others beside it.
-BASE_READING = {"seek": "sweep", "rotation": "half", "transfer": "mean"}
+#: The paper's words, "worst case service times": the reading of Figs. 5 to 9. Studies that vary it have
+#: others beside it.
+BASE_READING = {"seek": "sweep", "rotation": "whole", "transfer": "lowest"}
 
 
 def stated(id: str, found: Mapping[str, Found]) -> Claim:

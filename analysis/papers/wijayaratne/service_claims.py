@@ -85,10 +85,12 @@ def scheduler_name(text: str) -> str:
         return name.upper()
     given = dict(part.split("=") for part in tunables)
     differs = []
-    if (bucket := given.get("interactive_per_s", PAPER_BUCKET)) != PAPER_BUCKET:
-        differs.append(f"{bucket}/s")
+    if (rate := given.get("interactive_per_s", PAPER_BUCKET)) != PAPER_BUCKET:
+        differs.append(f"{rate}/s")
     if given.get("estimate", PAPER_ESTIMATE) != PAPER_ESTIMATE:
         differs.append("half revolutions")
+    if bucket := given.get("bucket"):
+        differs.append(f"bucket: {bucket}")
     if subgroup := given.get("subgroup"):
         differs.append(f"subgroups of {subgroup}")
     return ", ".join([ROUNDS, *differs])

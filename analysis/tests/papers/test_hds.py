@@ -67,7 +67,11 @@ def test_settings_are_read_from_the_scheduler():
     assert fluid.tree_of("linux-mq-deadline") == ""
     assert fluid.root_mb_s(TREE) == pytest.approx(ROOT)
     assert fluid.root_kb_s("hds tree=a") == 18_000
-    assert figures.setting("hds root_kb_s=18000 burst_ms=100 below=fcfs") == "root 18.4 MB/s, 100 ms, fcfs"
+    assert (
+        figures.setting("hds root_kb_s=18000 burst_ms=100 below=fcfs pass=own")
+        == "root 18.4 MB/s, 100 ms, fcfs"
+    )
+    assert figures.setting("hds below=linux-bfq") == "root 18.4 MB/s, 500 ms, bfq, passes on any tokens"
 
 
 # Rates.
@@ -339,7 +343,7 @@ def test_claims_are_judged_by_the_size_of_requests():
 def test_shares_are_judged_with_other_roots_and_buckets_too():
     tree = "tree=A:0.5(stream1:1),B:0.5(stream2:0.65,stream3:0.35)"
     shares = (50, 32.5, 17.5)
-    base, small = (f"hds root_kb_s=18000 burst_ms={ms} {tree} below=fcfs" for ms in (500, 100))
+    base, small = (f"hds root_kb_s=18000 burst_ms={ms} {tree} below=fcfs pass=own" for ms in (500, 100))
     rows = pl.concat(
         [
             table(60, lambda at, *_: shares[at - 1], base, variant="kib-416-depth-1"),

@@ -261,13 +261,13 @@ def on_a_ray(losses):
 
 
 def test_the_interval_of_a_second_decides_the_capacity_for_both_kinds():
-    losses = {"cello": (0.2, 0.2), "cello period_ms=1000": (0.0299, 0.0599), "scan": (0.04, 0.04)}
+    losses = {"cello": (0.2, 0.2), results.CELLO: (0.0299, 0.0599), "scan": (0.04, 0.04)}
     (claim,) = claims.together(*on_a_ray(losses), FULL)
     assert (claim.status, claim.ours) == ("reproduced", pytest.approx(4.5, abs=STEP_PCT))
     assert claim.interval[0] < 3 < 6 < claim.interval[1]
-    assert claim.holds() == "holds for cello period_ms=1000; fails for cello"
+    assert claim.holds() == f"holds for {results.CELLO}; fails for cello"
     assert "text is the first to suffer" in claim.note
-    losses["cello period_ms=1000"] = (0.09, 0.1)
+    losses[results.CELLO] = (0.09, 0.1)
     (claim,) = claims.together(*on_a_ray(losses), FULL)
     assert claim.status == "not reproduced"
     with pytest.raises(InputError, match="is not one of cello"):
