@@ -178,7 +178,7 @@ def parser() -> argparse.ArgumentParser:
     lab.add_argument("options", nargs="*", help="further options of `jupyter lab`, after --")
 
     sample = commands.add_parser("sample", help="make the sample results again, then the notebooks on them")
-    sample.add_argument("--results", type=Path, help="take studies that are complete from this folder")
+    sample.add_argument("--results", type=Path, help="take what is complete from this folder")
     sample.add_argument("--notebooks-only", action="store_true", help="leave the sample results unchanged")
     return made
 

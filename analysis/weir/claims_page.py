@@ -39,6 +39,8 @@ class OfPaper:
 def of_papers(results: Path) -> list[OfPaper]:
     """The claims of all papers: those that the notebooks judged, and the others with the reason.
 
+    Of a paper without results they are those that come with the package (`weir.judged`).
+
     Args:
         results: the folder of results, in which notebooks leave `claims.json`.
 
@@ -46,7 +48,7 @@ def of_papers(results: Path) -> list[OfPaper]:
         InputError: a file is damaged, a claim has two homes, or no register has it.
     """
     judged: dict[str, tuple[Path, Claim]] = {}
-    for path in sorted(results.glob(f"*/{claims.FILE}")):
+    for path in _files(results):
         for claim in claims.read(path.parent):
             if claim.id in judged:
                 problem = f"claim `{claim.id}` is also in {judged[claim.id][0] / claims.FILE}"
@@ -61,6 +63,13 @@ def of_papers(results: Path) -> list[OfPaper]:
         id, (folder, _) = next(iter(judged.items()))
         raise InputError(folder / claims.FILE, f"claim `{id}` is in no register", _JUDGED_AGAIN)
     return found
+
+
+def _files(results: Path) -> list[Path]:
+    """Every `claims.json` of the results, and those of the package that the results have none of."""
+    places = (locate.JUDGED, results)
+    found = {path.parent.name: path for place in places for path in place.glob(f"*/{claims.FILE}")}
+    return [found[name] for name in sorted(found)]
 
 
 def unique(papers: Sequence[OfPaper]) -> Headline:

@@ -386,10 +386,11 @@ def _lab(options: argparse.Namespace, console: Console) -> int:
 def _sample(options: argparse.Namespace, console: Console) -> int:
     from weir import locate, make_sample
 
+    results = options.results or locate.results()
     if not options.notebooks_only:
-        for line in make_sample.results(options.results or locate.results()):
+        for line in make_sample.results(results):
             console.print(line, soft_wrap=True)
-    for line in make_sample.notebooks():
+    for line in make_sample.notebooks(results):
         console.print(line, soft_wrap=True)
     return 0
 

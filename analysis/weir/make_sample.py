@@ -1,7 +1,8 @@
-"""The sample results that come with the package, and the committed notebooks on them.
+"""The sample results that come with the package, and the committed notebooks.
 
 The sample has whole studies only: `quick`, and two of the paper `hds` (its reservations and its Fig. 5). A
-study that is complete in a folder of results is copied; any other is simulated.
+study that is complete in a folder of results is copied; any other is simulated. Notebooks are executed on the
+sample, those of papers on the results of all of their studies.
 """
 
 import shutil
@@ -9,13 +10,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from weir import locate
+from weir import claims, judged, locate, paper_registry
 from weir import notebooks as source_notebooks
 from weir.binary_cache import BinaryCache
 from weir.derive import metrics_of
 from weir.documents import write_text
-from weir.errors import InputError
-from weir.load import load_study
+from weir.errors import InputError, Skipped
+from weir.load import Study, load_study
 
 STUDIES = ("quick", "hds-reservation", "hds-borrowing")
 #: Derived files of a study, which are not part of the sample.
@@ -47,8 +48,14 @@ def results(folder: Path) -> Iterator[str]:
         yield f"{name}: {how}, {len(study.runs)} runs"
 
 
-def notebooks() -> Iterator[str]:
-    """Executes every notebook on the sample, beside its source; yields a line for each.
+def notebooks(results: Path) -> Iterator[str]:
+    """Executes every notebook, beside its source; yields a line for each.
+
+    The notebook of a paper is executed on results of all studies that it was executed on before, and its
+    claims are kept (`weir.judged`). Without these results it is left as it is.
+
+    Args:
+        results: the folder of results of papers.
 
     Raises:
         InputError: there is no project.
@@ -61,8 +68,36 @@ def notebooks() -> Iterator[str]:
     # No results but those of the sample.
     with tempfile.TemporaryDirectory() as empty:
         for name in source_notebooks.names():
-            source_notebooks.execute(sources / f"{name}.py", sources, Path(empty), page=False)
-            yield f"{name}: executed"
+            paper = paper_registry.papers().get(name)
+            prefix = paper.studies if paper else None
+            studies = {} if prefix is None else _of_paper(root, prefix, results)
+            if prefix is None or (not studies and not judged.studies(prefix)):
+                source_notebooks.execute(sources / f"{name}.py", sources, Path(empty), page=False)
+                # Of a paper without studies the notebook makes its own data.
+                for path in Path(empty).glob(f"*/{claims.FILE}"):
+                    judged.keep(path.parent, ())
+                yield f"{name}: executed on the sample"
+            elif not studies:
+                yield f"{name}: left as it is, for lack of results of {prefix}"
+            else:
+                source_notebooks.execute(sources / f"{name}.py", sources, results, page=False)
+                if (results / prefix / claims.FILE).exists():
+                    judged.keep(results / prefix, studies.values())
+                yield f"{name}: executed on {len(studies)} studies"
+
+
+def _of_paper(root: Path, prefix: str, results: Path) -> dict[str, Study]:
+    """The results of a paper's studies; empty where one is missing that its notebook was executed on."""
+    try:
+        found = paper_registry.load_paper(prefix, results)
+    except Skipped:
+        return {}
+    if any(locate.is_sample(study.path) for study in found.values()):
+        return {}
+    wanted = set(judged.studies(prefix))
+    if not paper_registry.needs_devices(prefix):
+        wanted |= set(paper_registry.study_names(root, prefix))
+    return found if wanted <= {study.name for study in found.values()} else {}
 
 
 def _simulate(name: str, folder: Path) -> Path:
