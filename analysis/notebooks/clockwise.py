@@ -17,7 +17,7 @@
 # Diagrams (Figs. 1.1, 4.1 to 4.3, 5.1 to 5.6, Tables 2.1 and 6.1), oscilloscope pictures (Figs. 4.8, 4.9,
 # 4.11, 4.12 and 4.15) are not here. The load of the processor (Table 7.2) is a claim without results.
 
-# %%
+# %% tags=["whole"]
 from papers.clockwise import (
     admission,
     bus_claims,
@@ -398,5 +398,5 @@ notebooks.grid(sensitivity.table(admit, Bench.load(binary, "seagate-cheetah")))
 # %% [markdown]
 # ## Claims
 
-# %%
+# %% tags=["whole"]
 paper.close()

@@ -22,7 +22,7 @@
 # - the root has 18,000 KB/s of 1,024 bytes, and a bucket holds half a second's tokens;
 # - the paper's Fig. 2 has three misprints; its text is followed (docs/reference/schedulers-hds.md).
 
-# %%
+# %% tags=["whole"]
 from papers.hds import claims, figures, live, sizes
 from papers.hds.claims import PAPER
 from papers.hds.results import windows
@@ -126,15 +126,15 @@ paper.show(figures.bandwidth(table, 6000 * 1024 / 1e6), "bandwidth")
 # what
 # their shortness does. They need root: `make study STUDY=live-hds`.
 
-# %%
+# %% tags=["whole"]
 found = live.studies(locate.results())
 live.add(evidence, found)
 live.described(found)
 
-# %%
+# %% tags=["whole"]
 grid(live.compared(evidence)) if found else None
 
-# %%
+# %% tags=["whole"]
 paper.show(live.figure(found["borrowing"]), "live-fig-5") if "borrowing" in found else None
 
 # %% [markdown]
@@ -163,6 +163,6 @@ paper.show(figures.sensitivity(table), "sensitivity")
 # %% [markdown]
 # ## Claims
 
-# %%
+# %% tags=["whole"]
 paper.claim(evidence.claims())
 paper.close()

@@ -12,7 +12,7 @@
 # overhead has one that takes no time. Numbers are those of this host and do not make a mechanism good
 # or bad elsewhere.
 
-# %%
+# %% tags=["whole"]
 from papers.isolation import figures, results, summary
 from weir.notebooks import grid
 from weir.paper_notebook import PaperNotebook

@@ -25,7 +25,7 @@
 # Words are judged by numbers, too. "Comparable" is within 5 %, "significant" a quarter, "low" and "light" up
 # to half of a server's limit, "moderate" up to 60 % of V, "heavy" text from 90 % of T on.
 
-# %%
+# %% tags=["whole"]
 import polars as pl
 
 from papers.shenoy import claims, figures, load, region_claims, results
@@ -218,5 +218,5 @@ paper.show(figures.map_of_the_region(region.response, region.violated), "modern-
 # %% [markdown]
 # ## Claims
 
-# %%
+# %% tags=["whole"]
 paper.close()

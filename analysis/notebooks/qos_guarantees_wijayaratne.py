@@ -36,7 +36,7 @@
 # - **Layout of Figs. 10 to 13**: BCTL with 64 KiB; the leaky bucket lets 12 requests/s through at each disk,
 #   as in the paper. Subgroups have four requests, which decides; beside it one, and a bucket of 24.
 
-# %%
+# %% tags=["whole"]
 from papers.wijayaratne import admission_claims, figures, model_claims, service_claims
 from papers.wijayaratne.results import admission_table, demand_blocks
 from weir.paper_notebook import PaperNotebook
@@ -170,5 +170,5 @@ paper.show(figures.devices(dict(zip(names, (mix, *others.values()), strict=True)
 # %% [markdown]
 # ## Claims
 
-# %%
+# %% tags=["whole"]
 paper.close()

@@ -38,7 +38,7 @@
 # - **One request at a time** is at the disk: a queue in the drive would decide again.
 # - **All requests are reads**, and nobody has a cache.
 
-# %%
+# %% tags=["whole"]
 from papers.schedulers_compared import figures, tables
 from papers.schedulers_compared.results import table, with_all
 from weir.notebooks import grid

@@ -16,7 +16,7 @@
 # their study together. Where there is one only, they are over eight batches of its time, which say how
 # steady it was and not how another one would have been. What has not been measured says so.
 
-# %%
+# %% tags=["whole"]
 from papers.data_center import (
     basic_claims,
     cache_claims,
@@ -214,5 +214,5 @@ print(hybrid_claims.answer(limited))
 # %% [markdown]
 # ## Claims
 
-# %%
+# %% tags=["whole"]
 paper.close()

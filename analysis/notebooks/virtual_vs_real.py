@@ -11,7 +11,7 @@
 # `live-hds-*`) each request waits for the answer before it, so that their requests drift apart; what is
 # compared there is what they get, in the notebook of hierarchical disk sharing.
 
-# %%
+# %% tags=["whole"]
 from papers.virtual_vs_real import clockwise, figures, results
 from weir.notebooks import grid
 from weir.paper_notebook import PaperNotebook
@@ -117,5 +117,5 @@ grid(results.agreement(quantiles))
 #
 # Those of the thesis, measured on a block device. Its register is `analysis/papers/clockwise/claims.toml`.
 
-# %%
+# %% tags=["whole"]
 paper.close()

@@ -18,8 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BINARY = ROOT / "target/release/weir"
 #: The papers with claims in the package, by the folder of their results.
 KEPT = sorted(path.parent.name for path in locate.JUDGED.glob(f"*/{claims.FILE}"))
-#: Of these, those whose studies run in virtual time. Plans for devices depend on the host.
-SIMULATED = [name for name in KEPT if judged.studies(name) and not paper_registry.needs_devices(name)]
+#: The papers whose studies are recorded and run in virtual time. Plans for devices depend on the host.
+SIMULATED = sorted(
+    path.parent.name
+    for path in locate.JUDGED.glob(f"*/{judged.FILE}")
+    if judged.studies(path.parent.name) and not paper_registry.needs_devices(path.parent.name)
+)
 
 
 def notebook_of(prefix):
@@ -74,10 +78,12 @@ def test_what_claims_were_judged_from_is_recorded(tmp_path, monkeypatch):
     monkeypatch.setattr(locate, "JUDGED", tmp_path / "kept")
     synthetic.write_study(tmp_path / "p-one", loads=(0.5,), repetitions=2, duration_s=1.0)
     study = load_study(tmp_path / "p-one")
-    with pytest.raises(FileNotFoundError):
-        judged.keep(tmp_path / "p", [study])
-    claims.write(tmp_path / "p", [])
+    # A notebook without claims.
     assert judged.keep(tmp_path / "p", [study]) == tmp_path / "kept/p"
+    assert not (tmp_path / "kept/p" / claims.FILE).exists()
+    claims.write(tmp_path / "p", [])
+    judged.keep(tmp_path / "p", [study])
+    assert claims.read(tmp_path / "kept/p") == [] and (tmp_path / "kept/p" / claims.FILE).exists()
     (record,) = judged.studies("p").values()
     assert record["runs"] == record["valid"] == len(study.runs)
     assert record["ids"] == judged.digest(reversed([run.id for run in study.runs]))

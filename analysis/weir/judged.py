@@ -1,4 +1,4 @@
-"""The judged claims that come with the package, each with the studies that they were judged from.
+"""The judged claims that come with the package, with the studies that they were judged from.
 
 The notebook of a paper is committed as executed on results that are too large for the repository. Beside it,
 `weir.locate.JUDGED` has its `claims.json`, and `studies.json`: of each study the number of its runs and a
@@ -27,21 +27,19 @@ def digest(ids: Iterable[str]) -> str:
 
 
 def keep(folder: Path, studies: Iterable[Study]) -> Path:
-    """Copies the claims of a folder of results, and records what they were judged from.
+    """Copies the claims of a folder of results, if it has any, and records what its notebook was executed on.
 
     Args:
-        folder: the folder with `claims.json`, named as the paper's studies begin.
+        folder: the folder of the paper's results, named as its studies begin.
         studies: those that its notebook read.
 
     Returns:
         The folder of the package.
-
-    Raises:
-        FileNotFoundError: the notebook wrote no claims.
     """
     target = locate.JUDGED / folder.name
     target.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(folder / claims.FILE, target / claims.FILE)
+    if (folder / claims.FILE).exists():
+        shutil.copyfile(folder / claims.FILE, target / claims.FILE)
     found = {
         study.name: {
             "runs": study.planned,
@@ -55,7 +53,7 @@ def keep(folder: Path, studies: Iterable[Study]) -> Path:
 
 
 def studies(prefix: str) -> Mapping[str, Mapping[str, Any]]:
-    """The studies that a paper's claims were judged from, by name; empty where none are kept.
+    """The studies that a paper's notebook was executed on, by name; empty where none are kept.
 
     Raises:
         InputError: the file is damaged.

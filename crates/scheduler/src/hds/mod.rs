@@ -23,7 +23,7 @@ use self::gate::{Gate, WaitsFor};
 use self::notation::Plan;
 use self::programme::{Change, Programme};
 use crate::entry::Entry;
-use crate::linux::mq_deadline;
+use crate::linux::{elevator_linus, mq_deadline};
 use crate::model::ServiceModel;
 use crate::policy::{Account, Decision, Policy};
 use crate::request::{Class, Request};
@@ -33,7 +33,7 @@ use crate::{edf, elevator, fcfs, satf, scan_edf, sstf};
 const NAME: &str = "hds";
 const MOST_KB_S: u64 = 1_000_000_000;
 /// Work-conserving schedulers: they never hold back passed requests.
-const BELOW: [Entry; 8] = [
+const BELOW: [Entry; 9] = [
     elevator::C_LOOK,
     elevator::LOOK,
     fcfs::ENTRY,
@@ -42,6 +42,7 @@ const BELOW: [Entry; 8] = [
     edf::ENTRY,
     scan_edf::ENTRY,
     mq_deadline::ENTRY,
+    elevator_linus::ENTRY,
 ];
 
 pub(crate) const ENTRY: Entry = Entry {

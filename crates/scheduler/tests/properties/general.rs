@@ -42,7 +42,7 @@ const SETTINGS: [(&str, &[(&str, &str)]); 29] = [
     ("deltal", &[("order", "sync-scan"), ("sync", "class"), ("writes", "stream"), ("mode", "thesis")]),
     ("hds", &[("clients", "apart"), ("leave_ms", "0"), ("root_kb_s", "40")]),
     ("hds", &[("root", "adapt"), ("every_ms", "1e6"), ("below", "linux-mq-deadline")]),
-    ("hds", &[("pass", "own"), ("root_kb_s", "40")]),
+    ("hds", &[("pass", "own"), ("below", "linux-elevator-linus"), ("root_kb_s", "40")]),
     ("hds", &[("pass", "own"), ("clients", "apart"), ("leave_ms", "0"), ("root_kb_s", "40")]),
     ("hds", &[("root", "rise"), ("every_ms", "1e6"), ("burst_ms", "1"), ("below", "satf")]),
 ];
