@@ -238,9 +238,10 @@ def test_combined_throughput_is_that_of_the_closed_model():
             for card in ("ncr810", "ncr875")
         ]
 
-    assert rates(64) == pytest.approx([42.7, 42.7, 42.5, 43.8], abs=0.25)
-    assert rates(257) == pytest.approx([39.6, 52.7, 48.2, 52.1], abs=0.25)
-    assert rates(512) == pytest.approx([42.7, 55.9, 53.1, 57.0], abs=0.25)
+    # By hand. The card that sends takes 2,450 ns for 256 bytes, 997 for 64 and 520 for 1.
+    assert rates(64) == pytest.approx([42.7, 42.7, 38.9, 40.0], abs=0.1)
+    assert rates(257) == pytest.approx([39.6, 52.7, 45.9, 49.4], abs=0.1)
+    assert rates(512) == pytest.approx([42.7, 55.9, 51.6, 55.4], abs=0.1)
 
 
 def test_small_packets_are_what_rings_allow():
@@ -268,13 +269,7 @@ def test_the_thesis_s_arithmetic_is_met_and_counts_for_nothing(claims):
 
 def test_packets_are_those_of_the_closed_model(monkeypatch):
     made = judged(bus_claims.packets())
-    assert {id.removeprefix("B-F7.11 ") for id, one in made.items() if one.status == "reproduced"} == {
-        "least",
-        "most",
-        "packet",
-    }
-    # Recording is not the best by the text's times of a transaction, but recording by the NCR53c810 is worst.
-    assert made["B-F7.11 order"].status == "shape only"
+    assert {one.status for one in made.values()} == {"reproduced"}
     real = network.combined_mb_s
     monkeypatch.setattr(
         network, "combined_mb_s", lambda n, way, card: real(n, way, card) * (1.1 if way == "record" else 0.7)
