@@ -101,8 +101,9 @@ def over_time(
     """Figs. 5, 6 and 8: rates over time, with the times at which something begins."""
     (scheduler,) = table["scheduler"].unique()
     dotted = ["what is reserved"] * reserved + ["when something begins"] * bool(events)
+    level = _reserved(scheduler) if reserved else []
     return plots.curves(
-        series(table, total=total), TIME, RECEIVED, at=list(events), level=_reserved(scheduler) * reserved,
+        series(table, total=total), TIME, RECEIVED, at=list(events), level=level,
         note=f"{LINES} Dotted: {', and '.join(dotted)}." if dotted else LINES,
     )  # fmt: skip
 

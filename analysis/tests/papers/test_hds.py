@@ -372,6 +372,8 @@ def test_figures_are_drawn_of_what_there_is():
     drawn = figures.over_time(table(180, phases), events=(60, 120), reserved=True).axes[0]
     labels = drawn.get_legend_handles_labels()[1]
     assert labels == ["stream 1", "stream 2", "stream 3", "total"]
+    # Fig. 6 is without a tree.
+    assert figures.over_time(table(180, phases, "linux-elevator-linus")).axes
     # A stream is drawn from when it begins.
     begins = {line.get_label(): line.get_xdata()[0] for line in drawn.lines if line.get_label() in labels}
     assert begins["stream 3"] == pytest.approx(121)
