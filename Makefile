@@ -44,7 +44,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-caches bench-simulator bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-caches bench-simulator bench-studies bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -204,6 +204,10 @@ bench-hosts: setup ## Overhead of the playbook on 5 and 50 hosts, which are netw
 
 bench-simulator: setup ## Rate of the simulator, compared with SimPy
 	@crates/simulator/bench.sh
+
+bench-studies: setup ## Rate of whole simulated studies, beside the bare simulator (STUDY=shenoy-grid: that study alone)
+	cargo build --release --locked --quiet -p weir-simulator --example bench_simulator
+	$(PYTHON) crates/simulator/benches/studies.py $(if $(filter command,$(origin STUDY)),$(call quoted,$(STUDY)))
 
 bench-schedulers: setup ## Time of one decision of each scheduler, by number of waiting requests
 	cargo run --release --locked -p weir-scheduler --example bench_policies
