@@ -107,6 +107,42 @@ def compare_summaries(study, whole, tmp_path, classes):
     assert compared > len(requests) * classes * 12
 
 
+ACCESSES = """\
+name: accesses
+question: How long does a disk access take?
+testbed: simulator
+seed: 5
+repetitions: 1
+records: summary
+warmup_s: 2
+duration_s: 20
+storage: {profile: hdd-7200, heads: 3, size_mib: 2048, placement: packed}
+classes:
+  reads: {workload: random-4k, clients: 7, scheduler: fcfs, stripe_unit_kib: UNIT}
+factors:
+  architecture: [integrated]
+"""
+
+
+@pytest.mark.parametrize(("unit_kib", "accesses"), [(4, 1), (2, 2)])
+def test_a_disk_access_is_what_one_disk_serves_of_a_request(tmp_path, unit_kib, accesses):
+    """Reads of 4 KiB are one access in stripe units of 4 KiB, one on each of two disks in units of 2 KiB."""
+    done = simulate(tmp_path, ACCESSES.replace("UNIT", str(unit_kib)))
+    assert done.returncode == 0, done.stderr
+    (run,) = load_study(tmp_path / "results/accesses").valid_runs
+    reads = run_metrics(run)["classes"]["reads"]
+    assert reads["disk_accesses"] == accesses * reads["requests"] > 1000
+    busy_s = reads["disk_accesses"] * reads["access_service_mean_ms"] / 1e3
+    # Closed loops tell of what completed in the interval, by which the time of the heads counts, too.
+    assert busy_s / (3 * run.duration_s) == pytest.approx(reads["head_time_share"], rel=1e-9)
+    parts = [(reads[f"access_{part}_mean_ms"], reads[f"{part}_mean_ms"]) for part in ("queueing", "service")]
+    if accesses == 1:
+        assert all(of_access == pytest.approx(of_request, rel=1e-9) for of_access, of_request in parts)
+    else:
+        # The piece that completes last has waited longest; the mean access is ahead of it.
+        assert parts[0][0] < parts[0][1]
+
+
 def test_the_page_reports_a_simulated_study(whole):
     import subprocess
     import sys

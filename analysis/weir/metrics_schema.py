@@ -22,6 +22,11 @@ WITHOUT_LABEL = {
     "objective_limit": "Limit of the objective",
     "objective_attained": "Whether the value is within the limit",
     "head_time_share": "Share of the heads' time; of simulated runs without records",
+    "disk_accesses": "Disk accesses of completed requests, one for each piece that a disk serves; of "
+    "simulated runs without records",
+    "access_queueing_mean_ms": "Mean queueing delay of a disk access (ms); of simulated runs without records",
+    "access_service_mean_ms": "Mean service time of a disk access, seek, rotation and transfer (ms); of "
+    "simulated runs without records",
     "queueing_p95_ms": "95th percentile of queueing delay (ms)",
     "service_p95_ms": "95th percentile of service time (ms)",
     "mean_depth": "Mean number of requests at the device",
@@ -45,7 +50,9 @@ _DEVICE = (
 _RUN = (
     "throughput_mb_s", "requests_per_s", "jain_classes", "jain_classes_weighted",
 )  # fmt: skip
-_COUNTS = ("requests", "failed", "lost", "unfinished", "deadlines")
+#: Metrics of a class that only a simulated run without records has.
+_SUMMARISED = ("head_time_share", "disk_accesses", "access_queueing_mean_ms", "access_service_mean_ms")
+_COUNTS = ("requests", "failed", "lost", "unfinished", "deadlines", "disk_accesses")
 
 
 def schema() -> dict[str, Any]:
@@ -70,7 +77,7 @@ def schema() -> dict[str, Any]:
                 "description": "Objective of each class.",
                 "additionalProperties": {"type": ["object", "null"]},
             },
-            "classes": _by_name("Metrics of each class.", _CLASS, ["head_time_share"]),
+            "classes": _by_name("Metrics of each class.", _CLASS, _SUMMARISED),
             "devices": _by_name("Metrics of each device; empty without block requests.", _DEVICE),
             "run": {"description": "Metrics of the run as a whole."} | _metrics(_RUN),
             "checksum": text | {"description": "SHA-256 of all before this field."},

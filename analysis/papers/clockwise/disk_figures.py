@@ -33,13 +33,16 @@ def seeks(drive: Drive) -> Figure:
     )  # fmt: skip
 
 
-def bandwidths(bench: Bench) -> Figure:
-    """Figs. 4.6, 4.7 and 4.10: bandwidth by block and zone."""
+def bandwidths(bench: Bench, by_track: Bench) -> Figure:
+    """Figs. 4.6, 4.7 and 4.10: bandwidth by block and zone; writes without a cache are of `by_track`."""
     found = {}
     for zone in ZONES:
         rates = {"(a) write, drive's cache on": [write_behind_mb_s(bench, zone, kb) for kb in SIZES_KB]} | {
-            title: [kb / 1024 / bench.raw(zone, sectors_of(kb), write=write).mean() * 1e3 for kb in SIZES_KB]
-            for title, write in (("(b) read, cache off", False), ("(c) write, cache off", True))
+            title: [kb / 1024 / of.raw(zone, sectors_of(kb), write=write).mean() * 1e3 for kb in SIZES_KB]
+            for title, of, write in (
+                ("(b) read, cache off", bench, False),
+                ("(c) write, cache off", by_track, True),
+            )
         }
         look = {"linewidth": 1.0, "markersize": 2, "marker": "o", "linestyle": "-"}
         found |= {(title, zone): Curve(SIZES_KB, own, more=look) for title, own in rates.items()}

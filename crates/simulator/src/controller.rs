@@ -1,7 +1,9 @@
 //! Disk controller: caches, interface, mechanism.
 
-use crate::device::{IoRequest, Op};
-use crate::mechanism::{Arm, Mechanism};
+use std::ops::Range;
+
+use crate::device::{IoRequest, Op, SECTOR_BYTES};
+use crate::mechanism::{Access, Arm, Mechanism};
 use crate::random_phase::RandomPhase;
 use crate::read_ahead::{Reach, ReadAheadStop, Segment};
 use crate::write_cache::{WriteCache, WriteCacheOptions};
@@ -39,6 +41,14 @@ pub struct ControllerOptions {
     pub write_cache: Option<WriteCacheOptions>,
     /// Draw the platter's angle for each access from a generator with this seed, instead of following it.
     pub random_phase_seed: Option<u64>,
+    /// Reads of at least so many sectors are read track by track, and reach the host track by track.
+    pub reads_by_track_from_sectors: Option<u64>,
+    /// Whether writes of more than a track spend a revolution on each track, and lose one if they are not whole tracks.
+    pub writes_by_revolution: bool,
+    /// By how much the seek of an access may be longer or shorter than the mean.
+    pub seek_noise_ns: u64,
+    /// Seed of these deviations.
+    pub seek_noise_seed: u64,
 }
 
 impl Default for ControllerOptions {
@@ -59,6 +69,10 @@ impl Default for ControllerOptions {
             segments: 1,
             write_cache: None,
             random_phase_seed: None,
+            reads_by_track_from_sectors: None,
+            writes_by_revolution: false,
+            seek_noise_ns: 0,
+            seek_noise_seed: 0,
         }
     }
 }
@@ -78,6 +92,7 @@ pub(crate) struct Controller {
     segments: Vec<Segment>,
     write_cache: Option<WriteCache>,
     random_phase: Option<RandomPhase>,
+    seek_noise: Option<RandomPhase>,
     /// Whether the interface can be slower than the platter.
     pub interface_limits: bool,
 }
@@ -94,6 +109,7 @@ impl Controller {
             segments: Vec::new(),
             write_cache: options.write_cache.map(WriteCache::new),
             random_phase: options.random_phase_seed.map(RandomPhase::new),
+            seek_noise: (options.seek_noise_ns > 0).then(|| RandomPhase::new(options.seek_noise_seed)),
             interface_limits: options.read_watermark.max(options.write_watermark) > 0.0
                 || options.write_data_delay_ns > 0
                 || options.interface_bytes_per_s < platter_bytes_per_s,
@@ -149,6 +165,10 @@ impl Controller {
         let now_ns = now_ns.max(self.arm_free_ns);
         let arm = self.segments.iter().find_map(|segment| segment.arm(&self.mechanism, now_ns));
         let arm = arm.unwrap_or(self.arm);
+        if self.is_by_track(request) {
+            // Wherever the arm arrives on the track, the revolution of the read begins.
+            return self.mechanism.move_ns(arm, self.mechanism.geometry.locate(first).arm(), request.op);
+        }
         if self.random_phase.is_some() {
             let to = self.mechanism.geometry.locate(first).arm();
             return self.mechanism.move_ns(arm, to, request.op) + self.mechanism.rotation.revolution_ns / 2;
@@ -181,7 +201,13 @@ impl Controller {
         }
         let start_ns = begin_ns.max(self.arm_free_ns);
         let arm = self.take_arm(start_ns);
-        let access = self.mechanism.access(start_ns, arm, first, sectors, Op::Read);
+        let start_ns = self.with_seek_noise(start_ns, arm, first);
+        let by_track =
+            self.is_by_track(request).then(|| self.read_by_track(start_ns, arm, first..end, |_| ()));
+        let access = by_track.map_or_else(
+            || self.mechanism.access(start_ns, arm, first, sectors, Op::Read),
+            |(access, _)| access,
+        );
         (self.arm, self.head_sector) = (access.arm, end);
         if self.options.read_ahead_sectors > 0 {
             let reach = Reach {
@@ -194,10 +220,53 @@ impl Controller {
         if !self.interface_limits {
             return access.end_ns;
         }
+        if let Some((_, delivered_ns)) = by_track {
+            return delivered_ns;
+        }
         let interface = self.interface_times(request, access.end_ns - access.transfer_start_ns);
         // The host gets the data in order, so not before the lowest sector.
         let delivered_ns = access.lowest_start_ns + self.delivery_ns(request.size_bytes);
         access.end_ns.max(access.transfer_start_ns + interface.after_start_ns).max(delivered_ns)
+    }
+
+    /// Whether a request is read track by track.
+    pub(crate) fn is_by_track(&self, request: &IoRequest) -> bool {
+        let from = self.options.reads_by_track_from_sectors;
+        request.op == Op::Read && from.is_some_and(|from| request.sectors().1 >= from)
+    }
+
+    /// A read track by track, and when the host has it: it gets each track when that is in the buffer as a whole, while the
+    /// next one is read.
+    /// `track` is called for each with the wanted sectors that it has.
+    pub(crate) fn read_by_track(
+        &self,
+        start_ns: u64,
+        arm: Arm,
+        sectors: Range<u64>,
+        mut track: impl FnMut(u32),
+    ) -> (Access, u64) {
+        let mut delivered_ns = 0;
+        let access = self.mechanism.read_by_track(start_ns, arm, sectors, |read_ns, sectors| {
+            delivered_ns = read_ns.max(delivered_ns) + self.delivery_ns(sectors * SECTOR_BYTES as u32);
+            track(sectors);
+        });
+        (access, delivered_ns)
+    }
+
+    /// Of a write by revolution: the time of its data under the head, and that of the revolution that it loses.
+    pub(crate) fn by_revolution_ns(&self, op: Op, sectors: Range<u64>) -> Option<[u64; 2]> {
+        let is_by_revolution = op == Op::Write && self.options.writes_by_revolution;
+        is_by_revolution.then(|| self.mechanism.revolutions_ns(sectors)).flatten()
+    }
+
+    /// When an access would have to start for its seek to end as much later or earlier as this one does.
+    fn with_seek_noise(&mut self, start_ns: u64, arm: Arm, first_sector: u64) -> u64 {
+        let Some(noise) = &mut self.seek_noise else { return start_ns };
+        if self.mechanism.geometry.locate(first_sector).cylinder == arm.cylinder {
+            return start_ns;
+        }
+        let noise_ns = self.options.seek_noise_ns;
+        (start_ns + noise.draw_ns(2 * noise_ns + 1)).saturating_sub(noise_ns)
     }
 
     /// When the sectors are in the buffer, if the arm need not be sent for them.
@@ -229,12 +298,23 @@ impl Controller {
         let start_ns = begin_ns.max(self.arm_free_ns);
         let arm = self.take_arm(start_ns);
         self.segments.retain(|segment| !segment.overlaps(first, end));
+        let by_revolution = self.by_revolution_ns(Op::Write, first..end);
         let mut ready_ns = start_ns;
         if self.interface_limits {
-            let transfer_ns = self.mechanism.transfer_ns(first, sectors, Op::Write);
+            let transfer_ns = by_revolution.map_or_else(
+                || self.mechanism.transfer_ns(first, sectors, Op::Write),
+                |[transfer_ns, _]| transfer_ns,
+            );
             ready_ns = begin_ns + self.interface_times(request, transfer_ns).before_ns;
         }
-        let access = self.mechanism.access_when_ready(start_ns, ready_ns, arm, first..end, Op::Write);
+        let start_ns = self.with_seek_noise(start_ns, arm, first);
+        let access = match by_revolution {
+            Some([transfer_ns, lost_ns]) => {
+                let under_head_ns = transfer_ns + lost_ns;
+                self.mechanism.write_by_revolution(start_ns, ready_ns, arm, first..end, under_head_ns)
+            }
+            None => self.mechanism.access_when_ready(start_ns, ready_ns, arm, first..end, Op::Write),
+        };
         (self.arm, self.head_sector) = (access.arm, end);
         access.end_ns
     }
@@ -273,6 +353,7 @@ impl Controller {
         let Some(run) = self.write_cache.as_ref().and_then(WriteCache::oldest) else { return };
         let start_ns = now_ns.max(self.arm_free_ns);
         let arm = self.take_arm(start_ns);
+        let start_ns = self.with_seek_noise(start_ns, arm, run.first);
         let access = self.mechanism.access(start_ns, arm, run.first, run.end - run.first, Op::Write);
         (self.arm, self.arm_free_ns) = (access.arm, access.end_ns);
         if let Some(cache) = &mut self.write_cache {

@@ -182,6 +182,11 @@ impl DiskProfile {
                 destage: self.write_cache_destage,
             }),
             random_phase_seed: (self.rotation == RotationMode::Random).then_some(seed),
+            reads_by_track_from_sectors: self.reads_by_track_from_kib.map(sectors),
+            writes_by_revolution: self.writes_by_revolution,
+            seek_noise_ns: ns(self.seek_noise_ms, 1e6),
+            // Other numbers than those of the angles.
+            seek_noise_seed: !seed,
         }
     }
 
@@ -228,6 +233,8 @@ impl DiskProfile {
             within("sum of zones.share", sum, 0.999_999, 1.000_001)?;
         }
         within("write_settle_ms", self.write_settle_ms, 0.0, 4e3)?;
+        within("seek_noise_ms", self.seek_noise_ms, 0.0, self.shortest_seek_ms().max(0.0))?;
+        within("reads_by_track_from_kib", f64::from(self.reads_by_track_from_kib.unwrap_or(1)), 1.0, 1e6)?;
         within("head_switch_ms", self.head_switch_ms, 0.0, 4e3)?;
         self.check_skews()?;
         within("command_overhead_us", self.command_overhead_us, 0.0, 1e6)?;

@@ -43,6 +43,10 @@ pub struct DiskProfile {
     /// A square root for short seeks and a line for long ones (Ruemmler and Wilkes 1994).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seek_two_piece: Option<TwoPieceProfile>,
+    /// By how much a seek may take longer or shorter than the curve, each deviation as likely (drawn from the run's seed);
+    /// at most the shortest seek. Without it seeks over one distance take the same time.
+    #[serde(default, skip_serializing_if = "is_zero_ms")]
+    pub seek_noise_ms: f64,
     /// Additional seek time of a write over more than one cylinder.
     #[serde(default)]
     pub write_settle_ms: f64,
@@ -86,6 +90,16 @@ pub struct DiskProfile {
     /// Whether a read begins with whichever wanted sector of the track comes first.
     #[serde(default)]
     pub read_on_arrival: bool,
+    /// Reads of at least this size are read track by track: each track as a whole, beginning with whichever sector comes
+    /// first, and the host gets a track when all of it has been read. A read that begins or ends within a track takes the
+    /// whole revolution of that track. Absent: reads take only what is asked for, and the host gets it as `watermark` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_by_track_from_kib: Option<u32>,
+    /// Whether a write of more than a track to the platter takes a revolution for each track, without time for changes of
+    /// tracks, and a revolution more if it begins or ends within a track. Writes of a track or less, and writes from
+    /// the write cache, are not affected.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub writes_by_revolution: bool,
     /// How far the disk reads ahead after a read; 0 for not at all.
     #[serde(default)]
     pub read_ahead_kib: u32,
@@ -170,6 +184,16 @@ pub struct ZoneProfile {
     /// Bad tracks that addresses skip, counted from the zone's start, rising. Spare tracks take their place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slipped_tracks: Vec<u32>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero_ms(value: &f64) -> bool {
+    *value == 0.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]

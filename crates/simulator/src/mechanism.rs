@@ -117,6 +117,89 @@ impl Mechanism {
         }
     }
 
+    /// Reads the tracks of `sectors` one by one, each as a whole and from whichever of its sectors comes first, beginning at
+    /// `start_ns` with the arm at `arm`. `read` is called for each track with the end of its revolution, and how many of
+    /// `sectors` it has. The transfer starts with the first track; a read from within it takes its whole revolution, too.
+    pub fn read_by_track(
+        &self,
+        start_ns: u64,
+        arm: Arm,
+        sectors: Range<u64>,
+        mut read: impl FnMut(u64, u32),
+    ) -> Access {
+        let mut steps = self.steps(start_ns, arm, sectors.start, Op::Read);
+        let mut transfer_start_ns = None;
+        let mut left = sectors.end - sectors.start;
+        loop {
+            let step = steps.next_track();
+            let count = left.min(u64::from(step.sectors));
+            let begin_ns = self.next_sector_ns(&step);
+            let transfer_start_ns = *transfer_start_ns.get_or_insert(begin_ns);
+            steps.now_ns = begin_ns + self.rotation.revolution_ns;
+            read(steps.now_ns, count as u32);
+            left -= count;
+            if left == 0 {
+                return Access {
+                    transfer_start_ns,
+                    lowest_start_ns: transfer_start_ns,
+                    end_ns: steps.now_ns,
+                    arm: step.arm,
+                };
+            }
+        }
+    }
+
+    /// The time under the head of a write that spends a revolution on each whole track, and that of the revolution that it
+    /// loses if it begins or ends within a track. `None` for a write of at most a track.
+    pub fn revolutions_ns(&self, sectors: Range<u64>) -> Option<[u64; 2]> {
+        let first = self.geometry.locate(sectors.start);
+        let mut left = sectors.end - sectors.start;
+        if left <= u64::from(first.sector + first.left_on_track) {
+            return None;
+        }
+        let mut steps = self.steps(0, first.arm(), sectors.start, Op::Write);
+        let mut transfer_ns = 0;
+        loop {
+            let step = steps.next_track();
+            let count = left.min(u64::from(step.sectors));
+            transfer_ns += self.passing_ns(&step, count as u32);
+            left -= count;
+            if left == 0 {
+                let is_whole = first.sector == 0 && count == u64::from(step.sectors);
+                return Some([transfer_ns, if is_whole { 0 } else { self.rotation.revolution_ns }]);
+            }
+        }
+    }
+
+    /// Writes `sectors` in `under_head_ns` from the start of the first one, transferring nothing before `ready_ns`.
+    pub fn write_by_revolution(
+        &self,
+        start_ns: u64,
+        ready_ns: u64,
+        arm: Arm,
+        sectors: Range<u64>,
+        under_head_ns: u64,
+    ) -> Access {
+        let mut steps = self.steps(start_ns, arm, sectors.start, Op::Write);
+        steps.ready_ns = ready_ns;
+        let begin_ns = steps.next_track().start_ns;
+        Access {
+            transfer_start_ns: begin_ns,
+            lowest_start_ns: begin_ns,
+            end_ns: begin_ns + under_head_ns,
+            arm: self.geometry.locate(sectors.end - 1).arm(),
+        }
+    }
+
+    /// When the next sector of a step's track begins, wanted or not, after the arm's arrival.
+    fn next_sector_ns(&self, step: &Step) -> u64 {
+        let revolution = self.rotation.revolution_ns;
+        let since_ns = (revolution - (step.start_ns - step.arrived_ns)) % revolution;
+        let passed = self.sectors_within(step, since_ns, step.sectors_per_track);
+        let next = if self.passing_ns(step, passed) == since_ns { passed } else { passed + 1 };
+        step.arrived_ns + self.passing_ns(step, next) - since_ns
+    }
+
     /// If the head arrives on the step's track among the `count` wanted sectors: when the next of them begins.
     fn arrival_within_ns(&self, step: &Step, count: u32) -> Option<u64> {
         let revolution = self.rotation.revolution_ns;

@@ -45,12 +45,36 @@ impl Disk {
     fn service_ns(&self, move_ns: u64, wait_ns: u64, request: &IoRequest) -> u64 {
         let controller = self.controller();
         let (first, sectors) = request.sectors();
-        let transfer_ns = controller.mechanism.transfer_ns(first, sectors, request.op);
+        let by_revolution = controller.by_revolution_ns(request.op, first..first + sectors);
+        let [transfer_ns, lost_ns] = by_revolution
+            .unwrap_or_else(|| [controller.mechanism.transfer_ns(first, sectors, request.op), 0]);
         let interface = controller.interface_times(request, transfer_ns);
         controller.overhead_ns(request.op)
             + (move_ns + wait_ns).max(interface.before_ns + wait_ns)
             + transfer_ns.max(interface.after_start_ns)
+            + lost_ns
             + controller.options.completion_overhead_ns
+    }
+
+    /// The same of a read track by track, which has no rotational delay: with the wait for the next sector on each track
+    /// from some angle, and with the longest one on each.
+    fn by_track_ns(&self, move_ns: u64, request: &IoRequest) -> Option<[u64; 2]> {
+        let controller = self.controller();
+        if !controller.is_by_track(request) {
+            return None;
+        }
+        let (first, sectors) = request.sectors();
+        let mechanism = &controller.mechanism;
+        let arm = mechanism.geometry.locate(first).arm();
+        let mut tracks = 0;
+        let (access, delivered_ns) =
+            controller.read_by_track(0, arm, first..first + sectors, |_| tracks += 1);
+        let end_ns = if controller.interface_limits { delivered_ns } else { access.end_ns };
+        let fixed_ns =
+            controller.overhead_ns(request.op) + move_ns + controller.options.completion_overhead_ns;
+        let least = mechanism.geometry.zones().iter().map(|zone| zone.sectors_per_track).min();
+        let sector_ns = mechanism.rotation.revolution_ns / u64::from(least.unwrap_or(1).max(1)) + 1;
+        Some([fixed_ns + end_ns, fixed_ns + end_ns + tracks * sector_ns])
     }
 }
 
@@ -104,6 +128,9 @@ impl ServiceModel for Disk {
         let mechanism = self.mechanism();
         let move_ns =
             mechanism.move_ns(self.arm_at(from_bytes), self.arm_at(request.offset_bytes), request.op);
+        if let Some([expected_ns, _]) = self.by_track_ns(move_ns, &request) {
+            return expected_ns;
+        }
         self.service_ns(move_ns, mechanism.rotation.revolution_ns / 2, &request)
     }
 
@@ -122,8 +149,13 @@ impl ServiceModel for Disk {
         let distance =
             if controller.options.write_cache.is_some() { longest } else { farthest.unwrap_or(longest) };
         let settle_ns = if request.op == Op::Write { mechanism.write_settle_ns } else { 0 };
-        let move_ns = mechanism.head_switch_ns.max(mechanism.seek.time_ns(distance) + settle_ns);
-        self.service_ns(move_ns, mechanism.rotation.revolution_ns, &request) + controller.longest_destage_ns()
+        let noise_ns = controller.options.seek_noise_ns;
+        let move_ns = mechanism.head_switch_ns.max(mechanism.seek.time_ns(distance) + settle_ns) + noise_ns;
+        let longest_ns = match self.by_track_ns(move_ns, &request) {
+            Some([_, longest_ns]) => longest_ns,
+            None => self.service_ns(move_ns, mechanism.rotation.revolution_ns, &request),
+        };
+        longest_ns + controller.longest_destage_ns()
     }
 
     fn capacity_bytes(&self) -> u64 {

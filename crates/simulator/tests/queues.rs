@@ -218,6 +218,43 @@ fn a_request_over_several_heads_is_done_when_the_last_piece_is() {
 }
 
 #[test]
+fn each_piece_is_a_disk_access_with_its_own_queueing_and_service() {
+    // Both clients ask both heads at once: the second waits for the first on each.
+    let source = ClosedLoop::new(2, 1, 0, 1, |_| Ask { size_bytes: 1024, ..ask() });
+    let heads = vec![head(1, |_| 10.0 * MS), head(2, |_| 25.0 * MS)];
+    let server = Server::new(heads, vec![class(Box::new(source), 2)]).unwrap();
+    let mut seen = Vec::new();
+    server
+        .run(UNLIMITED, &mut |served| seen.push((served.accesses, served.access_queueing_ns, served.busy_ns)))
+        .unwrap();
+    assert_eq!(seen, [(2, 0, 35_000_000), (2, 10_000_000 + 25_000_000, 35_000_000)]);
+}
+
+#[test]
+fn a_hit_in_the_cache_is_no_disk_access() {
+    // Of three reads of the same file, one after another, the first is from the disk.
+    let source = ClosedLoop::new(1, 1, 0, 25_000_000, |_| ask());
+    let cached = ServerClass { cache_bytes: 1 << 20, cache_hit_ns: 10_000_000, ..class(Box::new(source), 1) };
+    let server = Server::new(vec![head(1, |_| 10.0 * MS)], vec![cached]).unwrap();
+    let mut seen = Vec::new();
+    server.run(UNLIMITED, &mut |served| seen.push((served.accesses, served.busy_ns))).unwrap();
+    assert_eq!(seen, [(1, 10_000_000), (0, 0), (0, 0)]);
+}
+
+#[test]
+fn accesses_of_an_unanswered_request_are_those_that_completed() {
+    let source = ClosedLoop::new(1, 1, 0, 1, |_| Ask { size_bytes: 1024, ..ask() });
+    let heads = vec![head(1, |_| 10.0 * MS), head(2, |_| 25.0 * MS)];
+    let server = Server::new(heads, vec![class(Box::new(source), 2)]).unwrap();
+    let mut seen = Vec::new();
+    let limits = Limits { end_ns: 20_000_000, ..UNLIMITED };
+    server
+        .run(limits, &mut |served| seen.push((served.completed_ns, served.accesses, served.busy_ns)))
+        .unwrap();
+    assert_eq!(seen, [(None, 1, 10_000_000)]);
+}
+
+#[test]
 fn an_overload_is_said_with_the_time_it_began() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let next_ns = exponential(5.0 * MS, &mut rng);

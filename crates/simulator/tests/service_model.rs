@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn no_request_takes_longer_than_its_bound(steps in steps(), options in 0..64u32, runs in 1..5u32) {
+    fn no_request_takes_longer_than_its_bound(steps in steps(), options in 0..512u32, runs in 1..5u32) {
         let on = |bit: u32| options & (1 << bit) != 0;
         let mut profile = profile("hdd-7200");
         profile.read_ahead_kib = if on(0) { 256 } else { 0 };
@@ -99,6 +99,9 @@ proptest! {
             (profile.interface_mb_s, profile.watermark) = (40.0, 0.75);
         }
         profile.hit_overhead_us = on(1).then_some(20.0);
+        profile.reads_by_track_from_kib = on(6).then_some(64);
+        profile.writes_by_revolution = on(7);
+        profile.seek_noise_ms = if on(8) { 0.5 } else { 0.0 };
         let disk = profile.build(256 * MIB).unwrap();
         one_at_a_time(disk, &steps, |disk, request, _, service_ns| {
             let bound_ns = disk.bound_ns(disk.head_bytes(), request);
@@ -214,6 +217,7 @@ fn kinds() -> Vec<Disk> {
         named("hp-97560"),
         named("seagate-barracuda"),
         named("quantum-atlas-ii"),
+        named("quantum-atlas-ii-tracks"),
     ]
 }
 

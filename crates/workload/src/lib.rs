@@ -39,7 +39,7 @@ pub use fileset::FileSet;
 pub use limits::ALIGNMENT_BYTES;
 pub use movie::{Movie, movie};
 pub use recording::Recording;
-pub use server::{Disk, DiskWindow, Flushes, Hot, ReadWrite, ServerDay, Spike, Trains, Window};
+pub use server::{Disk, DiskWindow, Flushes, Hot, KnownHour, ReadWrite, ServerDay, Spike, Trains, Window};
 pub use spec::{
     Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, Files, FrameSource, FrameUnit, Frames,
     Marginal, MmppState, ParetoTime, Part, Popularity, Sizes, SyntheticFrames, Workload,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The disks of a server over the day, by statistics of published disk traces: a total and a busiest minute for each
 /// disk, an hourly profile, bursts of reads that follow each other and of writes that are flushed together.
 ///
-/// Totals and busiest minutes are met exactly on every day; the rest is random. File k of the class is disk k. Each
+/// Totals, busiest minutes and known hours are met exactly on every day; the rest is random. File k of the class is disk k. Each
 /// midnight begins another day of the same kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -54,7 +54,7 @@ pub struct Spike {
 }
 
 /// A disk's day.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
     /// Requests of the day.
@@ -67,6 +67,19 @@ pub struct Disk {
     /// Its part of the window.
     #[serde(default)]
     pub window: DiskWindow,
+    /// Hours whose number of requests is known, in order; the other hours share the rest of the day.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known_hours: Vec<KnownHour>,
+}
+
+/// An hour of a disk's day whose number of requests is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnownHour {
+    /// Hour of the day, 0 to 23: 16 is 4 to 5 PM.
+    pub hour: u8,
+    /// Its requests, those of the window and of the busiest minute included.
+    pub requests: u32,
 }
 
 /// A part of the day.

@@ -1,5 +1,7 @@
 //! Plan of a disk's day: requests per cell of 20 seconds.
 
+use std::ops::Range;
+
 use rand::Rng;
 
 use crate::draw::{normal, unit, unit_mean_lognormal};
@@ -10,6 +12,7 @@ pub(crate) const CELL_S: u32 = 20;
 /// Cells of a day.
 pub(crate) const DAY_CELLS: usize = (86_400 / CELL_S) as usize;
 const MINUTE_CELLS: usize = (60 / CELL_S) as usize;
+const HOUR_CELLS: usize = (3600 / CELL_S) as usize;
 /// No other minute comes nearer to the busiest than this.
 pub(crate) const SECOND_BUSIEST: f64 = 0.9;
 
@@ -53,10 +56,16 @@ pub(crate) fn plan(day: &ServerDay, disk: &Disk, rng: &mut impl Rng) -> Vec<Cell
         }
     }
 
+    let load = known_load(disk, &weights, &cells, windowed);
     let minutes: Vec<f64> = (0..DAY_CELLS / MINUTE_CELLS)
         .map(|minute| {
             let own = minute * MINUTE_CELLS..(minute + 1) * MINUTE_CELLS;
-            if own.clone().any(|cell| windowed(&cell)) { 0.0 } else { own.map(|cell| weights[cell]).sum() }
+            let load = load[own.start / HOUR_CELLS];
+            if own.clone().any(|cell| windowed(&cell)) {
+                0.0
+            } else {
+                load * own.map(|cell| weights[cell]).sum::<f64>()
+            }
         })
         .collect();
     let busiest = draw_index(&minutes, rng) * MINUTE_CELLS;
@@ -71,16 +80,52 @@ pub(crate) fn plan(day: &ServerDay, disk: &Disk, rng: &mut impl Rng) -> Vec<Cell
         }
     }
 
-    let others: Vec<usize> = (0..DAY_CELLS)
-        .filter(|cell| !windowed(cell) && !(busiest..busiest + MINUTE_CELLS).contains(cell))
-        .collect();
-    let own: Vec<f64> = others.iter().map(|cell| weights[*cell]).collect();
-    let rest = disk.requests.saturating_sub(disk.peak_per_minute + disk.window.requests);
-    let counts = fill(&own, &vec![cell_cap; others.len()], rest, rng);
-    for (cell, count) in others.into_iter().zip(counts) {
-        cells[cell].count = count;
+    let is_open = |cell: &usize| !windowed(cell) && !(busiest..busiest + MINUTE_CELLS).contains(cell);
+    let mut share = |cells: &mut [Cell], own: Vec<usize>, count: u32| {
+        let weights: Vec<f64> = own.iter().map(|cell| weights[*cell]).collect();
+        let counts = fill(&weights, &vec![cell_cap; own.len()], count, rng);
+        for (cell, count) in own.into_iter().zip(counts) {
+            cells[cell].count = count;
+        }
+    };
+    for known in &disk.known_hours {
+        let hour = hour_cells(known.hour);
+        let count = known.requests.saturating_sub(requests_of(&cells[hour.clone()]));
+        share(&mut cells, hour.filter(is_open).collect(), count);
     }
+    let is_known = |cell: &usize| disk.known_hours.iter().any(|known| hour_cells(known.hour).contains(cell));
+    let rest = disk.requests.saturating_sub(requests_of(&cells));
+    share(&mut cells, (0..DAY_CELLS).filter(|cell| is_open(cell) && !is_known(cell)).collect(), rest);
     cells
+}
+
+fn hour_cells(hour: u8) -> Range<usize> {
+    usize::from(hour) * HOUR_CELLS..(usize::from(hour) + 1) * HOUR_CELLS
+}
+
+fn requests_of(cells: &[Cell]) -> u32 {
+    cells.iter().map(|cell| cell.count).sum()
+}
+
+/// Requests by weight of each hour: by how much a known hour is busier than its weights say. All 1 if none is known.
+fn known_load(disk: &Disk, weights: &[f64], cells: &[Cell], windowed: impl Fn(&usize) -> bool) -> [f64; 24] {
+    let mut load = [1.0; 24];
+    if disk.known_hours.is_empty() {
+        return load;
+    }
+    let by_weight = |own: Vec<usize>, requests: u32| {
+        let count = requests.saturating_sub(own.iter().map(|cell| cells[*cell].count).sum());
+        let weight: f64 = own.iter().filter(|cell| !windowed(cell)).map(|cell| weights[*cell]).sum();
+        if weight > 0.0 { f64::from(count) / weight } else { 0.0 }
+    };
+    let is_known = |cell: &usize| disk.known_hours.iter().any(|known| hour_cells(known.hour).contains(cell));
+    let known: u32 = disk.known_hours.iter().map(|known| known.requests).sum();
+    let others = (0..DAY_CELLS).filter(|cell| !is_known(cell)).collect();
+    load = [by_weight(others, disk.requests.saturating_sub(known)); 24];
+    for known in &disk.known_hours {
+        load[usize::from(known.hour)] = by_weight(hour_cells(known.hour).collect(), known.requests);
+    }
+    load
 }
 
 /// Relative load at a time of day.

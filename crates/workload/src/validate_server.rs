@@ -1,6 +1,6 @@
 //! Validation of the specification of a server's day.
 
-use crate::server::{Disk, ServerDay};
+use crate::server::{Disk, KnownHour, ServerDay};
 use crate::server_plan::{CELL_S, SECOND_BUSIEST, profile};
 use crate::spec::{Access, Sizes, Workload};
 
@@ -96,7 +96,7 @@ pub(crate) fn check(workload: &Workload, day: &ServerDay) -> Vec<(String, String
 
 fn disk_problem(day: &ServerDay, disk: &Disk) -> Option<String> {
     let window_s = day.window.map_or(0, |window| window.length_s());
-    let Disk { requests, peak_per_minute, longest_flush, window } = *disk;
+    let Disk { requests, peak_per_minute, longest_flush, window, .. } = *disk;
     if window_s == 0 && window.requests > 0 {
         return Some(
             "has requests in a window, but there is no window: remove them, or say when it is".into(),
@@ -145,6 +145,9 @@ fn disk_problem(day: &ServerDay, disk: &Disk) -> Option<String> {
     if peak_per_minute > 0 && minutes == 0 {
         return Some("has a busiest minute, but no minute outside the window has a weight".into());
     }
+    if !disk.known_hours.is_empty() {
+        return known_hours_problem(day, disk, minute);
+    }
     let cells = 3.0 * minutes.saturating_sub(1) as f64;
     let rest = requests - peak_per_minute - window.requests;
     if f64::from(rest) > minute * cells {
@@ -153,4 +156,48 @@ fn disk_problem(day: &ServerDay, disk: &Disk) -> Option<String> {
         ));
     }
     None
+}
+
+/// Whether the known hours and the rest of the day hold their requests wherever the busiest minute falls, and however the
+/// requests of the window are spread. `in_cell`: the most in a cell outside the busiest minute.
+fn known_hours_problem(day: &ServerDay, disk: &Disk, in_cell: f64) -> Option<String> {
+    let known = &disk.known_hours;
+    if let Some(wrong) = known.iter().find(|known| known.hour > 23) {
+        return Some(format!("knows hour {}: it must be from 0 to 23", wrong.hour));
+    }
+    if !known.is_sorted_by(|a, b| a.hour < b.hour) {
+        return Some("has its known hours out of order, or one of them twice".into());
+    }
+    let in_window = |at_s: u32| day.window.is_some_and(|w| (w.from_s..w.to_s).contains(&at_s));
+    let cells = |at_s: &dyn Fn(u32) -> bool| {
+        (0..DAY_S / CELL_S)
+            .map(|cell| cell * CELL_S)
+            .filter(|at| at_s(*at) && !in_window(*at) && profile(day, *at) > 0.0)
+            .count() as f64
+    };
+    let elsewhere = u64::from(disk.peak_per_minute) + u64::from(disk.window.requests);
+    for KnownHour { hour, requests } in known {
+        let open = cells(&|at_s| at_s / 3600 == u32::from(*hour));
+        if u64::from(*requests) < elsewhere || f64::from(*requests) > in_cell * open {
+            return Some(format!(
+                "has {requests} requests in hour {hour}; with its window and a busiest minute of {} it must be from {elsewhere} \
+                 to {}",
+                disk.peak_per_minute,
+                in_cell * open
+            ));
+        }
+    }
+    let all: u64 = known.iter().map(|known| u64::from(known.requests)).sum();
+    let open = cells(&|at_s| known.iter().all(|known| at_s / 3600 != u32::from(known.hour)));
+    let rest = u64::from(disk.requests).checked_sub(all);
+    let is_possible = rest.is_some_and(|rest| rest >= elsewhere && rest as f64 <= in_cell * open);
+    (!is_possible).then(|| {
+        format!(
+            "has {} requests, {all} of them in known hours; with its window and a busiest minute of {} the other hours must \
+             have from {elsewhere} to {}",
+            disk.requests,
+            disk.peak_per_minute,
+            in_cell * open
+        )
+    })
 }

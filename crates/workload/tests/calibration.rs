@@ -83,7 +83,7 @@ const GOLDEN: &[(&str, &str)] = &[
     ("aperiodic-4-128k", "edc1cd76c4312052"),
     ("auspex-nfs", "703f70f9f1974403"),
     ("auspex-nfs-on-off", "d6c48628112d1507"),
-    ("cello-1992-06-01", "16c046ab4535413e"),
+    ("cello-1992-06-01", "d207d473a3babb24"),
     ("interactive-64k", "7a0b2a1bfbaeae78"),
     ("mjpeg-red-october", "2c394c5baf84fd69"),
     ("mjpeg-red-october-clip", "9240be2e764ef260"),
@@ -184,6 +184,27 @@ fn mistakes_in_targets_and_generators_are_named() {
         ),
         ("mpeg-lambs", "bytes_per_unit: 1", "bytes_per_unit: 0", "bytes_per_unit: is 0"),
         ("sprite", "part: 0.18", "part: 0.2", "sizes.accesses.read: has shares that add up to"),
+        ("cello-1992-06-01", "hour: 15", "hour: 24", "disks.0: knows hour 24: it must be from 0 to 23"),
+        (
+            "cello-1992-06-01",
+            "[{hour: 15, requests: 41119}]",
+            "[{hour: 15, requests: 41119}, {hour: 15, requests: 41119}]",
+            "disks.0: has its known hours out of order, or one of them twice",
+        ),
+        // 180 cells of at most floor(0.9 * 2654 / 3).
+        (
+            "cello-1992-06-01",
+            "requests: 41119}",
+            "requests: 143281}",
+            "disks.0: has 143281 requests in hour 15; with its window and a busiest minute of 2654 it must be from 33720 to 143280",
+        ),
+        ("cello-1992-06-01", "requests: 41119}", "requests: 33719}", "it must be from 33720 to 143280"),
+        (
+            "cello-1992-06-01",
+            "requests: 122730",
+            "requests: 102050",
+            "disks.5: has 102050 requests, 91052 of them in known hours",
+        ),
         ("zipf-class0", "value: 0.9,", "value: 0.9, band: [1, 2],", "does not hold its value"),
     ];
     for (name, from, to, expected) in cases {
@@ -217,12 +238,62 @@ fn a_server_that_begins_in_its_window_has_the_windows_requests() {
     }
 }
 
+/// By disk, hour and seed; hours of two disks are known.
+fn hours_of_cello(seed: u64, change: impl Fn(&mut weir_workload::ServerDay)) -> [[u32; 24]; 8] {
+    let catalog = catalog();
+    let mut workload = catalog.load("cello-1992-06-01").unwrap();
+    if let weir_workload::Arrivals::ServerDay(day) = &mut workload.arrivals {
+        change(day);
+    }
+    let options = StreamOptions {
+        class: "server".into(),
+        clients: 1,
+        seed,
+        duration_ns: 86_400_000_000_000,
+        warmup_ns: 0,
+        folder: catalog.folder_of("").to_owned(),
+    };
+    let mut hours = [[0u32; 24]; 8];
+    for request in Stream::new(&workload, options).unwrap() {
+        let hour = request.intended_ns / 3_600_000_000_000;
+        hours[request.file.unwrap() as usize][hour as usize] += 1;
+    }
+    hours
+}
+
+#[test]
+fn a_server_without_known_hours_has_the_bytes_of_before_there_were_any() {
+    let catalog = catalog();
+    let mut workload = catalog.load("cello-1992-06-01").unwrap();
+    if let weir_workload::Arrivals::ServerDay(day) = &mut workload.arrivals {
+        day.disks.iter_mut().for_each(|disk| disk.known_hours.clear());
+    }
+    assert_eq!(fingerprint(&catalog, &workload), "16c046ab4535413e");
+}
+
+#[test]
+fn a_servers_known_hours_are_met_and_leave_other_disks_as_they_are() {
+    for seed in 1..4 {
+        let known = hours_of_cello(seed, |_| ());
+        // Bosch, Table 3.4, day 44.
+        assert_eq!((known[0][15], known[5][16]), (41_119, 91_052));
+        assert_eq!([0, 5].map(|disk| known[disk].iter().sum::<u32>()), [200_796, 122_730]);
+        // They are the busiest ones of these disks in 63 days.
+        assert_eq!([0, 5].map(|disk| known[disk].iter().copied().max()), [Some(41_119), Some(91_052)]);
+        let free = hours_of_cello(seed, |day| day.disks.iter_mut().for_each(|disk| disk.known_hours.clear()));
+        for disk in [1, 2, 3, 4, 6, 7] {
+            assert_eq!(known[disk], free[disk], "disk {disk}");
+        }
+    }
+}
+
 #[test]
 fn a_servers_second_day_is_like_the_first_but_not_the_same() {
     let catalog = catalog();
     let mut workload = catalog.load("cello-1992-06-01").unwrap();
     if let weir_workload::Arrivals::ServerDay(day) = &mut workload.arrivals {
         day.disks.iter_mut().for_each(|disk| {
+            disk.known_hours.clear();
             disk.requests = disk.requests.min(5000) + disk.window.requests + disk.peak_per_minute;
         });
     }
@@ -274,13 +345,18 @@ fn the_films_own_load_is_an_eighth_of_the_papers_at_25_frames_a_second() {
 
 /// A disk's day that may or may not be possible.
 fn any_disk() -> impl Strategy<Value = serde_json::Value> {
-    (0u32..4000, 0u32..400, 0u32..100, 0u32..600, 0u32..60).prop_map(
-        |(rest, peak, flush, requests, per_s)| {
+    let known = prop_oneof![Just(Vec::new()), prop::collection::vec((0u8..24, 0u32..4000), 1..3)];
+    (0u32..4000, 0u32..400, 0u32..100, 0u32..600, 0u32..60, known).prop_map(
+        |(rest, peak, flush, requests, per_s, known)| {
+            let in_known: u32 = known.iter().map(|(_, requests)| requests).sum();
+            let known: Vec<_> =
+                known.iter().map(|(hour, requests)| json!({"hour": hour, "requests": requests})).collect();
             json!({
-                "requests": rest + peak + requests,
+                "requests": rest + peak + requests + in_known,
                 "peak_per_minute": peak,
                 "longest_flush": flush,
                 "window": {"requests": requests, "peak_per_s": per_s},
+                "known_hours": known,
             })
         },
     )
@@ -330,6 +406,11 @@ proptest! {
             prop_assert_eq!(minutes[at].iter().sum::<u64>(), disk["requests"].as_u64().unwrap());
             prop_assert_eq!(minutes[at].iter().max().copied(), disk["peak_per_minute"].as_u64());
             prop_assert_eq!(seconds[at].values().sum::<u64>(), disk["window"]["requests"].as_u64().unwrap());
+            for known in disk["known_hours"].as_array().unwrap() {
+                let hour = known["hour"].as_u64().unwrap() as usize;
+                let found = minutes[at][hour * 60..(hour + 1) * 60].iter().sum::<u64>();
+                prop_assert_eq!(found, known["requests"].as_u64().unwrap());
+            }
             let peak = disk["window"]["peak_per_s"].as_u64().unwrap();
             prop_assert_eq!(seconds[at].values().max().copied().unwrap_or(0), peak);
         }

@@ -48,6 +48,10 @@ struct ClassSummary {
     offered_bytes: u64,
     response_ns: u128,
     queueing_ns: u128,
+    /// Disk accesses of the answered requests, their queueing delay and their service time.
+    accesses: u64,
+    access_queueing_ns: u128,
+    access_service_ns: u128,
     responses: Histogram<u64>,
     /// Requests completed within the measured interval, whenever they were sent.
     completed: u64,
@@ -169,6 +173,9 @@ impl ClassSummary {
             offered_bytes: 0,
             response_ns: 0,
             queueing_ns: 0,
+            accesses: 0,
+            access_queueing_ns: 0,
+            access_service_ns: 0,
             responses,
             completed: 0,
             completed_bytes: 0,
@@ -196,6 +203,9 @@ impl ClassSummary {
             self.answered += 1;
             self.response_ns += u128::from(response_ns);
             self.queueing_ns += u128::from(served.served_ns.unwrap_or(ask.intended_ns) - ask.intended_ns);
+            self.accesses += u64::from(served.accesses);
+            self.access_queueing_ns += u128::from(served.access_queueing_ns);
+            self.access_service_ns += u128::from(served.busy_ns);
             self.responses.saturating_record(response_ns);
         }
     }
@@ -203,9 +213,11 @@ impl ClassSummary {
     /// `measured_s`: the length of the interval that rates are of; without any they have no value.
     fn document(&self, measured_s: f64, heads: u32) -> Value {
         let ms = |ns: f64| ns / 1e6;
-        let mean = |sum_ns: u128| {
-            if self.answered == 0 { Value::Null } else { json!(ms(sum_ns as f64 / self.answered as f64)) }
+        let mean_of = |sum_ns: u128, count: u64| {
+            if count == 0 { Value::Null } else { json!(ms(sum_ns as f64 / count as f64)) }
         };
+        let mean = |sum_ns| mean_of(sum_ns, self.answered);
+        let access_mean = |sum_ns| mean_of(sum_ns, self.accesses);
         let per_s = |amount: f64| if measured_s > 0.0 { json!(amount / measured_s) } else { Value::Null };
         let mb_s = |bytes: u64| per_s(bytes as f64 / 1e6);
         let mut fields = Map::new();
@@ -223,6 +235,10 @@ impl ClassSummary {
         }
         field("queueing_mean_ms", mean(self.queueing_ns));
         field("service_mean_ms", mean(self.response_ns - self.queueing_ns));
+        // The service of a request is that of the piece completed last; a request over several heads has several accesses.
+        field("disk_accesses", json!(self.accesses));
+        field("access_queueing_mean_ms", access_mean(self.access_queueing_ns));
+        field("access_service_mean_ms", access_mean(self.access_service_ns));
         field("deadlines", json!(self.deadlines));
         let share = (self.deadlines > 0).then(|| self.missed as f64 / self.deadlines as f64);
         field("deadline_miss_share", json!(share));

@@ -42,7 +42,11 @@ pub struct Served {
     pub served_ns: Option<u64>,
     /// Completion of all pieces; `None` if unanswered.
     pub completed_ns: Option<u64>,
-    /// Total service time of its pieces.
+    /// Disk accesses: completed pieces. None for a cache hit.
+    pub accesses: u32,
+    /// Total queueing delay of these accesses: from the arrival of the request to the start of each.
+    pub access_queueing_ns: u64,
+    /// Total service time of these accesses.
     pub busy_ns: u64,
 }
 
@@ -105,7 +109,18 @@ struct Pending {
     class: ClassId,
     left: u32,
     served_ns: u64,
+    accesses: u32,
+    access_queueing_ns: u64,
     busy_ns: u64,
+}
+
+impl Pending {
+    /// What is reported of it.
+    fn served(&self, completed_ns: Option<u64>) -> Served {
+        let Pending { ask, class, accesses, access_queueing_ns, busy_ns, .. } = *self;
+        let served_ns = completed_ns.map(|_| self.served_ns);
+        Served { class, ask, served_ns, completed_ns, accesses, access_queueing_ns, busy_ns }
+    }
 }
 
 /// Classes that an answer can wake, one bit each.
@@ -240,14 +255,15 @@ impl<M: Machine> Server<M> {
             let entry = &mut pending[index as usize];
             entry.left -= 1;
             entry.served_ns = begun_ns;
+            entry.accesses += 1;
+            entry.access_queueing_ns += begun_ns.saturating_sub(request.arrived_ns);
             entry.busy_ns += now_ns.saturating_sub(begun_ns);
             if entry.left == 0 {
-                let Pending { ask, class, served_ns, busy_ns, .. } = *entry;
+                let Pending { ask, class, .. } = *entry;
                 unused.push(index);
                 outcome.answered += 1;
                 answered |= 1 << class;
-                let (served_ns, completed_ns) = (Some(served_ns), Some(now_ns));
-                record(&Served { class, ask, served_ns, completed_ns, busy_ns });
+                record(&entry.served(Some(now_ns)));
                 classes[usize::from(class)].source.answered(now_ns, ask.client);
             }
         });
@@ -293,16 +309,17 @@ impl<M: Machine> Server<M> {
         self.outcome.asked += 1;
         let class = number as ClassId;
         self.divide(number, &ask).map_err(|problem| refused(class, &ask, problem))?;
+        let left = self.pieces.len() as u32;
+        let entry =
+            Pending { ask, class, left, served_ns: now_ns, accesses: 0, access_queueing_ns: 0, busy_ns: 0 };
         if self.pieces.is_empty() {
             self.outcome.answered += 1;
             let done_ns = now_ns.saturating_add(self.classes[number].cache_hit_ns);
-            let (served_ns, completed_ns) = (Some(now_ns), Some(done_ns));
-            record(&Served { class, ask, served_ns, completed_ns, busy_ns: 0 });
+            record(&entry.served(Some(done_ns)));
             self.classes[number].source.answered(done_ns, ask.client);
             self.set_source(number);
             return Ok(());
         }
-        let entry = Pending { ask, class, left: self.pieces.len() as u32, served_ns: now_ns, busy_ns: 0 };
         let index = match self.unused.pop() {
             Some(index) => {
                 self.pending[index as usize] = entry;
@@ -390,8 +407,7 @@ impl<M: Machine> Server<M> {
         }
         for (entry, answered) in self.pending.iter().zip(answered) {
             if !answered {
-                let Pending { ask, class, busy_ns, .. } = *entry;
-                record(&Served { class, ask, served_ns: None, completed_ns: None, busy_ns });
+                record(&entry.served(None));
             }
         }
     }
