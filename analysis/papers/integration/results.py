@@ -4,8 +4,11 @@ The criterion was committed before the runs. A point of the map is a mix of text
 not slower where the mean response time on the partitioned server, divided by that on the integrated one, is
 at least 1. Video is not later where the integrated server violates at most `EQUAL_PCT` percentage points more
 of the deadlines. Both servers have the same requests in a repetition, so each repetition gives one paired
-difference. A criterion is decided at a point if the paired t test over repetitions (`weir.multiplicity.judge`)
-has a p-value of at most `LEVEL` after Benjamini and Hochberg's correction over the points of the map.
+difference. A criterion is decided at a point if the paired t test over repetitions
+(`weir.multiplicity.judge`) has a p-value of at most `LEVEL` after Benjamini and Hochberg's correction over
+the points of the map. Integration is better at a point where each class that has clients meets its criterion,
+and worse where one fails it. The paper's conclusion holds where integration is better in at least `HOLDS_PCT`
+per cent of the map, the limit of claims S-F7 of `papers.shenoy`.
 """
 
 from dataclasses import dataclass
@@ -18,8 +21,6 @@ from papers.shenoy.results import (
     EQUAL_PCT,
     FULL_PCT,
     SERVERS,
-    TEXT,
-    VIDEO,
     Surface,
     crossing,
     text_table,
@@ -33,12 +34,16 @@ from weir.statistics import Interval, mean_interval
 
 #: The share of wrong decisions among all decided points of a map, on average.
 LEVEL = 0.05
+#: The part of the map in which integration must be better, in %: the paper's "large operating region" (S-F7).
+HOLDS_PCT = 75
 #: T is where the mean response time of text is this many times that of an idle device (the paper's 100 ms).
 IDLE_TIMES = 6
 #: The load at which a device counts as idle, as a share of the load of the limits.
 IDLE_LOAD = 0.05
 #: The devices, in the order of figures: the names of the studies without their prefix.
 DEVICES = ("hdd-7200", "ssd-sata", "ssd-nvme")
+#: What one part of a comparison is called, in the order of figures.
+BOTH, OF_TEXT, OF_VIDEO = "both", "text", "video"
 #: What a criterion, and integration as a whole, can be at a point.
 BETTER, UNDECIDED, WORSE, ABSENT = 1, 0, -1, 2
 
@@ -108,30 +113,36 @@ class Region:
         # ABSENT is above BETTER: the worse of the two is the smaller number.
         return np.minimum(*both)
 
-    def shares(self) -> dict[str, float]:
-        """The parts of the map in per cent: `better`, `undecided`, `worse`, `by estimate`.
-
-        `by estimate` is the part in which the estimates meet the criteria, decided or not.
-        """
-        kept = self.points != ABSENT
-        found = {
-            name: 100 * float((self.points[kept] == value).mean())
-            for name, value in (("better", BETTER), ("undecided", UNDECIDED), ("worse", WORSE))
-        }
+    @cached_property
+    def estimates(self) -> dict[str, np.ndarray]:
+        """Whether the means over repetitions meet the criteria, decided or not: of `both`, `text`, `video`."""
+        text, video = _mean(self.text.values) >= 0, _mean(self.video.values) <= EQUAL_PCT
         meets = np.ones(self.points.shape, dtype=bool)
-        meets[1:, :] &= _mean(self.text.values) >= 0
-        meets[:, 1:] &= _mean(self.video.values) <= EQUAL_PCT
-        return found | {"by estimate": 100 * float(meets[kept].mean())}
+        meets[1:, :] &= text
+        meets[:, 1:] &= video
+        return {BOTH: meets[self.points != ABSENT], OF_TEXT: text, OF_VIDEO: video}
 
-    def share(self) -> Interval:
+    @cached_property
+    def decisions(self) -> dict[str, np.ndarray]:
+        """The decisions at the points that have clients: of `both`, `text`, `video`."""
+        return {BOTH: self.points[self.points != ABSENT], OF_TEXT: self.faster, OF_VIDEO: self.on_time}
+
+    def part(self, value: int, of: str = BOTH) -> float:
+        """The part of the map with this decision, in per cent."""
+        return 100 * float((self.decisions[of] == value).mean())
+
+    def share(self, of: str = BOTH) -> Interval:
         """The part of the map in which integration is better, in per cent.
 
-        The estimate counts estimates; the interval reaches from the part that is decided better to the part
-        that is not decided worse.
+        The estimate counts means over repetitions. The interval reaches from the part that is decided better
+        to the part that is not decided worse.
+
+        Args:
+            of: `both`, `text` (not slower) or `video` (not later).
         """
-        of, n = self.shares(), len(self.text.values)
-        low, high = sorted((of["better"], 100 - of["worse"]))
-        return Interval(of["by estimate"], low, high, n, "decided points")
+        estimate = 100 * float(self.estimates[of].mean())
+        low, high = self.part(BETTER, of), 100 - self.part(WORSE, of)
+        return Interval(estimate, low, high, len(self.text.values), "decided points")
 
     def ratio(self) -> Interval:
         """Geometric mean over the map of the ratio of text responses, with its interval over repetitions.
@@ -209,22 +220,52 @@ def scheduler_name(level: str) -> str:
     return "none" if name == "fcfs" else scheduler_label(name)
 
 
+def holds(region: Region) -> str:
+    """Whether the paper's conclusion holds in a region: `holds`, `fails` or `undecided`."""
+    share = region.share()
+    if share.low >= HOLDS_PCT:
+        return "holds"
+    return "fails" if share.high < HOLDS_PCT else "undecided"
+
+
+def answer(found: dict[tuple[str, str], Region]) -> str:
+    """The answer in words, a sentence for each device."""
+    said = []
+    for device in dict.fromkeys(device for device, _ in found):
+        own = {scheduler: region for (there, scheduler), region in found.items() if there == device}
+        shares = {
+            scheduler: f"{scheduler} ({number(region.part(BETTER))} to "
+            f"{number(100 - region.part(WORSE))} % of the map)"
+            for scheduler, region in own.items()
+        }
+        words = {
+            status: [shares[name] for name, region in own.items() if holds(region) == status]
+            for status in ("holds", "undecided", "fails")
+        }
+        parts = [f"{status} under {_listed(names)}" for status, names in words.items() if names]
+        said.append(f"On {device} the conclusion of Shenoy, Goyal and Vin {'; it '.join(parts)}.")
+    return "\n".join(said)
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def summary(found: dict[tuple[str, str], Region]) -> pl.DataFrame:
     """A row per device and scheduler: parts of the map, text and video in it, the ratio with its interval."""
     rows = []
     for (device, scheduler), region in found.items():
-        parts = region.shares()
         rows.append(
             {
                 "device": device,
                 "together": scheduler,
-                "mixes": int((region.points != ABSENT).sum()),
-                "better (%)": number(parts["better"]),
-                "undecided (%)": number(parts["undecided"]),
-                "worse (%)": number(parts["worse"]),
-                "text faster (%)": number(100 * float((region.faster == BETTER).mean())),
-                "text slower (%)": number(100 * float((region.faster == WORSE).mean())),
-                "video later (%)": number(100 * float((region.on_time == WORSE).mean())),
+                "conclusion": holds(region),
+                "mixes": region.decisions[BOTH].size,
+                "better (%)": number(region.part(BETTER)),
+                "undecided (%)": number(region.part(UNDECIDED)),
+                "worse (%)": number(region.part(WORSE)),
+                "text slower (%)": number(region.part(WORSE, OF_TEXT)),
+                "video later (%)": number(region.part(WORSE, OF_VIDEO)),
                 "text, partitioned / integrated": with_interval(region.ratio()),
                 "video later at most (points)": number(max(float(np.nanmax(region.video.mean)), 0)),
                 "text unanswered (mixes)": region.unanswered(),
