@@ -115,7 +115,7 @@ class Region:
 
     @cached_property
     def estimates(self) -> dict[str, np.ndarray]:
-        """Whether the means over repetitions meet the criteria, decided or not: of `both`, `text`, `video`."""
+        """Whether means over repetitions meet the criteria, decided or not: of `both`, `text`, `video`."""
         text, video = _mean(self.text.values) >= 0, _mean(self.video.values) <= EQUAL_PCT
         meets = np.ones(self.points.shape, dtype=bool)
         meets[1:, :] &= text
@@ -141,7 +141,9 @@ class Region:
             of: `both`, `text` (not slower) or `video` (not later).
         """
         estimate = 100 * float(self.estimates[of].mean())
-        low, high = self.part(BETTER, of), 100 - self.part(WORSE, of)
+        # Of floating point: decided points are exact counts.
+        low = min(self.part(BETTER, of), estimate)
+        high = max(100 - self.part(WORSE, of), estimate)
         return Interval(estimate, low, high, len(self.text.values), "decided points")
 
     def ratio(self) -> Interval:
@@ -232,19 +234,23 @@ def answer(found: dict[tuple[str, str], Region]) -> str:
     """The answer in words, a sentence for each device."""
     said = []
     for device in dict.fromkeys(device for device, _ in found):
-        own = {scheduler: region for (there, scheduler), region in found.items() if there == device}
-        shares = {
-            scheduler: f"{scheduler} ({number(region.part(BETTER))} to "
-            f"{number(100 - region.part(WORSE))} % of the map)"
-            for scheduler, region in own.items()
-        }
-        words = {
-            status: [shares[name] for name, region in own.items() if holds(region) == status]
-            for status in ("holds", "undecided", "fails")
-        }
-        parts = [f"{status} under {_listed(names)}" for status, names in words.items() if names]
-        said.append(f"On {device} the conclusion of Shenoy, Goyal and Vin {'; it '.join(parts)}.")
+        parts = []
+        for status, verb in (("holds", "holds"), ("undecided", "is undecided"), ("fails", "fails")):
+            names = [
+                f"{scheduler} ({_range(region.part(BETTER), 100 - region.part(WORSE))} % of the map)"
+                for (there, scheduler), region in found.items()
+                if there == device and holds(region) == status
+            ]
+            if names:
+                parts.append(f"{verb} under {_listed(names)}")
+        said.append(f"{device}: that integration is better {'; '.join(parts)}.")
     return "\n".join(said)
+
+
+def _range(low: float, high: float) -> str:
+    """Two ends as one number where they are equal."""
+    ends = [f"{end:.0f}" for end in (low, high)]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
 def _listed(names: list[str]) -> str:
