@@ -61,18 +61,19 @@ class Region:
     violated: dict[str, Surface]
 
     @classmethod
-    def of(cls, study: Study, scheduler: str) -> "Region":
-        """Of a study whose factors are the architecture, the scheduler and the numbers of clients.
+    def of(cls, text: pl.DataFrame, video: pl.DataFrame, scheduler: str) -> "Region":
+        """Of the tables of a study whose factors are architecture, scheduler and numbers of clients.
 
         Args:
-            study: the study.
+            text: as `papers.shenoy.results.text_table` gives it.
+            video: as `papers.shenoy.results.video_table` gives it.
             scheduler: the integrated server's; a partitioned server has its classes' own schedulers.
         """
         chosen = (pl.col("architecture") == SERVERS[0]) | (pl.col("scheduler") == scheduler)
-        text, video = text_table(study).filter(chosen), video_table(study).filter(chosen)
+        of_text, of_video = text.filter(chosen), video.filter(chosen)
         return cls(
-            {server: Surface.of(text, server, "response_ms") for server in SERVERS},
-            {server: Surface.of(video, server, "violated_pct") for server in SERVERS},
+            {server: Surface.of(of_text, server, "response_ms") for server in SERVERS},
+            {server: Surface.of(of_video, server, "violated_pct") for server in SERVERS},
         )
 
     @cached_property
@@ -208,12 +209,13 @@ def regions(studies: dict[str, Study]) -> dict[tuple[str, str], Region]:
     Args:
         studies: by device; those of other names are left out.
     """
-    return {
-        (device, scheduler_name(scheduler)): Region.of(studies[device], scheduler)
-        for device in DEVICES
-        if device in studies
-        for scheduler in studies[device].factors["scheduler"]
-    }
+    found = {}
+    for device in DEVICES:
+        if device in studies:
+            text, video = text_table(studies[device]), video_table(studies[device])
+            for scheduler in studies[device].factors["scheduler"]:
+                found[device, scheduler_name(str(scheduler))] = Region.of(text, video, str(scheduler))
+    return found
 
 
 def scheduler_name(level: str) -> str:
