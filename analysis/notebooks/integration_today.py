@@ -7,7 +7,7 @@
 # schedulers? The map is the paper's Fig. 7: 21 text loads by 11 video loads up to the limits T and V of the
 # partitioned server on each device, three repetitions, the same requests on both servers.
 #
-# The criterion was committed before the runs (`analysis/papers/integration/results.py`). Text is not slower
+# The criteria precede the full runs (`analysis/papers/integration/results.py`). Text is not slower
 # where the ratio of mean response times, partitioned / integrated, is at least 1. Video is not later up to
 # 0.1 percentage points of violated deadlines. Each is decided at a point by a paired t test over repetitions
 # with the false-discovery rate of all points at 5 % (Benjamini and Hochberg). The conclusion holds where

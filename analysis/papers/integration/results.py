@@ -1,6 +1,6 @@
 """Where an integrated server is better than a partitioned one: criterion, map and region, by scheduler.
 
-The criterion was committed before the runs. A point of the map is a mix of text and video clients. Text is
+The criteria precede the full runs. A point of the map is a mix of text and video clients. Text is
 not slower where the mean response time on the partitioned server, divided by that on the integrated one, is
 at least 1. Video is not later where the integrated server violates at most `EQUAL_PCT` percentage points more
 of the deadlines. Both servers have the same requests in a repetition, so each repetition gives one paired
