@@ -26,11 +26,8 @@
 # to half of a server's limit, "moderate" up to 60 % of V, "heavy" text from 90 % of T on.
 
 # %% tags=["whole"]
-import polars as pl
-
 from papers.shenoy import claims, figures, load, region_claims, results
-from papers.shenoy.results import CELLO, SERVERS, Surface
-from weir.notebooks import grid
+from papers.shenoy.results import SERVERS, Surface
 from weir.paper_notebook import PaperNotebook
 
 paper = PaperNotebook.open("shenoy")
@@ -192,28 +189,10 @@ paper.claim(claims.partitions(text))
 paper.show(figures.partitions(text), "fig-18")
 
 # %% [markdown]
-# ## Beyond the paper: integration on current drives
+# ## Beyond the paper: current devices
 #
-# The same region on sixteen 7200 rpm disks and on two solid-state disks, each up to what its own
-# partitioned server bears. Text is not slower where the ratio of the means is at least 1; video is not
-# later up to 0.1 percentage points. Flash has no seeks to lose, but Cello's slack is that of a device that
-# serves one request after the other, which a solid-state disk is not; so two others stand beside it there.
-
-# %%
-flash = (CELLO, "sfq depth=8", "fcfs")
-regions = {
-    ("Elite3", CELLO): results.Region.of(paper.studies["grid"]),
-    ("hdd-7200", CELLO): results.Region.of(paper.studies["modern-hdd"]),
-} | {("ssd-sata", name): results.Region.of(paper.studies["modern-ssd"], name) for name in flash}
-grid(pl.DataFrame([region.summary(*what) for what, region in regions.items()]))
-
-# %%
-region = regions["hdd-7200", CELLO]
-paper.show(figures.map_of_the_region(region.response, region.violated), "modern-hdd")
-
-# %%
-region = regions["ssd-sata", "sfq depth=8"]
-paper.show(figures.map_of_the_region(region.response, region.violated), "modern-ssd")
+# The notebook `integration_today` has the same region on a 7200 rpm disk, SATA flash and NVMe flash under six
+# schedulers.
 
 # %% [markdown]
 # ## Claims

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from weir.multiplicity import Paired, holm, judge, simultaneous_t, variances_agree
+from weir.multiplicity import Paired, false_discovery, holm, judge, simultaneous_t, variances_agree
 
 
 def study(rng, *, comparisons, group, n, deviation=lambda: 1.0, effect=0.0):
@@ -36,6 +36,20 @@ def test_holm_keeps_the_order_and_lies_between_p_and_bonferroni(p):
     assert (adjusted >= np.asarray(p) - 1e-12).all()
     assert (adjusted <= np.minimum(np.asarray(p) * len(p), 1) + 1e-12).all()
     assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= -1e-12).all()
+
+
+def test_false_discovery_by_hand():
+    # Ordered 0.01, 0.02, 0.03, 0.4: times 4/1, 4/2, 4/3, 1, never rising towards the smallest.
+    assert false_discovery([0.03, 0.01, 0.4, 0.02]) == pytest.approx([0.04, 0.04, 0.4, 0.04])
+    assert false_discovery([0.9, 0.8]) == pytest.approx([0.9, 0.9])
+    assert false_discovery([]).size == 0
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_false_discovery_is_that_of_scipy_and_below_holm(p):
+    adjusted = false_discovery(p)
+    assert adjusted == pytest.approx(stats.false_discovery_control(p))
+    assert (adjusted <= holm(p) + 1e-12).all()
 
 
 @pytest.mark.parametrize(("size", "degrees"), [(1, 5), (1, 60), (3, 12), (5, 20), (9, 40)])

@@ -27,6 +27,7 @@ _ABOUT = {
     "virtual_vs_real": "Block devices beside the simulator",
     "traces": "Workloads of the papers, generated and recorded",
     "schedulers_compared": "The schedulers of all papers under one load",
+    "integration_today": "Partitioned or integrated servers on current devices, by scheduler",
 }
 
 

@@ -398,22 +398,6 @@ def loaded(metric, limits, clients):
     )
 
 
-def test_a_region_is_summed_up():
-    response = {
-        "partitioned": surface(lambda t, v, r: 10 + t, (0, 1)),
-        "integrated": surface(lambda t, v, r: (10 + t) * np.where((t > 250) & (v > 120), 1.25, 0.5), (0, 1)),
-    }
-    violated = {
-        "partitioned": surface(lambda t, v, r: 0.5, (0, 1)),
-        "integrated": surface(lambda t, v, r: np.where(v > 120, 2.5, 0.55), (0, 1)),
-    }
-    row = results.Region(response, violated).summary("a disk", "cello")
-    # Twelve mixes with text, of which one is slower; four of twelve with video are later.
-    assert (row["mixes"], row["text not slower (%)"], row["video not later (%)"]) == (12, 92, 67)
-    assert (row["text faster, middle"], row["text faster, full of both"]) == ("2x", "0.8x")
-    assert (row["text slower at most"], row["video later at most (points)"]) == ("1.25x", "2")
-
-
 def test_a_limit_that_the_runs_do_not_reach_is_not_judged():
     text = loaded("answered_ms", (FULL_MS, TEXT), {"partitioned": 200, "integrated": 900})
     video = loaded("violated_pct", (FULL_PCT, VIDEO), {"partitioned": 700, "integrated": 140})
