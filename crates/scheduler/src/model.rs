@@ -36,7 +36,8 @@ pub trait ServiceModel {
     /// arguments.
     fn expected_ns(&self, from_bytes: u64, request: &Request) -> u64;
 
-    /// Upper bound of the service time with the arm at `from_bytes`: seek, a whole revolution and transfer.
+    /// Upper bound of the service time with the arm at `from_bytes`: seek, a whole revolution and transfer. It depends only on
+    /// the arguments.
     fn bound_ns(&self, from_bytes: u64, request: &Request) -> u64;
 
     /// Capacity of the device.

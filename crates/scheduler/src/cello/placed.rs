@@ -20,6 +20,23 @@ struct Entry {
     due_step_ns: Option<u64>,
     /// Batch of an interactive request.
     batch: u64,
+    /// Position of the arm before it, and the estimate from there: estimates depend on nothing else, and most places keep
+    /// the request before them.
+    hop: Option<(u64, u64)>,
+}
+
+impl Entry {
+    /// Estimated service time with the arm at `from_bytes`.
+    fn hop_ns(&mut self, from_bytes: u64, estimate: Estimate, model: &dyn ServiceModel) -> u64 {
+        match self.hop {
+            Some((known_bytes, hop_ns)) if known_bytes == from_bytes => hop_ns,
+            _ => {
+                let hop_ns = estimate.ns(model, from_bytes, &self.scheduled.request);
+                self.hop = Some((from_bytes, hop_ns));
+                hop_ns
+            }
+        }
+    }
 }
 
 /// The scheduled queue.
@@ -74,7 +91,7 @@ impl Placed {
         let before = place.checked_sub(1).map(|before| self.queue[before].scheduled.request);
         let from_bytes = before.map_or(model.head_bytes(), |before| before.end_bytes());
         scheduled.charged_ns = self.estimate.signed_ns(model, from_bytes, &request);
-        let entry = Entry { scheduled, due_step_ns, batch };
+        let entry = Entry { scheduled, due_step_ns, batch, hop: None };
         match due_step_ns {
             Some(_) => self.queue.insert(place, entry),
             None => self.unplaced.push(entry),
@@ -102,15 +119,17 @@ impl Placed {
     }
 
     /// Earliest place of an interactive request at which all real-time requests behind it are in time, by the estimates.
-    fn place(&self, new: &Entry, free_ns: u64, model: &dyn ServiceModel) -> usize {
+    fn place(&mut self, new: &Entry, free_ns: u64, model: &dyn ServiceModel) -> usize {
         let request = new.scheduled.request;
         let head_bytes = model.head_bytes();
         let count = self.queue.len();
         // By place: the end of the service before it and the position of the arm then, and the time of its own.
-        let (mut before, mut hops_ns) = (vec![(free_ns, head_bytes)], Vec::with_capacity(count));
-        for (place, entry) in self.queue.iter().enumerate() {
+        let mut before = Vec::with_capacity(count + 1);
+        let mut hops_ns = Vec::with_capacity(count);
+        before.push((free_ns, head_bytes));
+        for (place, entry) in self.queue.iter_mut().enumerate() {
             let (done_ns, from_bytes) = before[place];
-            let hop_ns = self.estimate.ns(model, from_bytes, &entry.scheduled.request);
+            let hop_ns = entry.hop_ns(from_bytes, self.estimate, model);
             hops_ns.push(hop_ns);
             before.push((done_ns.saturating_add(hop_ns), entry.scheduled.request.end_bytes()));
         }
@@ -128,6 +147,10 @@ impl Placed {
             let (Some(next), (done_ns, from_bytes)) = (self.queue.get(place), before[place]) else {
                 return true;
             };
+            if done_ns > latest_ns[place] {
+                // Late without it: no estimate is needed.
+                return false;
+            }
             let own_ns = self.estimate.ns(model, from_bytes, &request);
             let next_ns = self.estimate.ns(model, request.end_bytes(), &next.scheduled.request);
             done_ns.saturating_add(own_ns).saturating_add(next_ns) <= latest_ns[place]
