@@ -23,8 +23,8 @@ fn the_studies_have_a_run_of_each_cell_and_repetition() {
         ("hds-adaptive", 7 * 5),
         ("hds-request-size", 7 * 3 * 5),
         ("hds-bandwidth", 3 * 5),
-        ("hds-sensitivity", 8 * 7 * 5),
-        ("hds-alone", 2 * 4 * 5),
+        ("hds-sensitivity", 8 * 9 * 5),
+        ("hds-alone", 2 * 5 * 5),
     ] {
         assert_eq!(shipped(name).runs.len(), runs, "{name}");
     }
