@@ -6,6 +6,7 @@ user's results and writes `NAME.ipynb` and `NAME.html` to `results/notebooks/`.
 """
 
 import ast
+import io
 import os
 import tempfile
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from IPython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import HTML, Image
 from matplotlib.figure import Figure
+from PIL import Image as pictures
 
 from weir import locate, plans
 from weir.binary_cache import BinaryCache
@@ -174,7 +176,15 @@ def show_in(folder: Path, figure: Figure, name: str) -> Image:
         save(figure, folder, name)
     except OSError as error:
         raise InputError(folder, f"cannot be written ({error.strerror})", "check its permissions") from error
-    return Image(data=encode(figure, "png"), width=WIDTH_PIXELS, alt=name)
+    return Image(data=in_palette(encode(figure, "png")), width=WIDTH_PIXELS, alt=name)
+
+
+def in_palette(png: bytes) -> bytes:
+    """A PNG image in 256 colours of its own: about a third of the size, for notebooks in the repository."""
+    colours = pictures.open(io.BytesIO(png)).convert("RGB")
+    found = io.BytesIO()
+    colours.quantize(256, dither=pictures.Dither.NONE).save(found, "PNG", optimize=True)
+    return found.getvalue()
 
 
 def grid(table: pl.DataFrame, notes: Iterable[str] = ()) -> HTML:
