@@ -65,6 +65,8 @@ def register(tmp_path, monkeypatch):
     path.write_text(REGISTER)
     found = Register(path)
     monkeypatch.setattr(paper_registry, "registers", lambda: [found])
+    # No claims of the package, which are of other registers.
+    monkeypatch.setattr(locate, "JUDGED", tmp_path / "judged")
     return found
 
 
