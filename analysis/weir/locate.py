@@ -18,7 +18,7 @@ MARK = Path("workloads")
 #: Results that come with the package. `make sample` writes them.
 SAMPLE = Path(__file__).parent / "sample"
 #: Claims of papers that come with the package: of each paper a folder with `claims.json` and `studies.json`.
-JUDGED = Path(__file__).parent / "judged"
+JUDGED = Path(__file__).parent / "judged_claims"
 
 
 def project(start: Path | None = None) -> Path | None:
