@@ -13,6 +13,10 @@
 # with the false-discovery rate of all points at 5 % (Benjamini and Hochberg). The conclusion holds where
 # integration is decided better in at least 75 % of the map, fails where it is decided worse in more than
 # 25 %, and is undecided otherwise.
+#
+# The servers differ from the paper's by more than the device: two devices, not sixteen, and stripe units of
+# 512 KiB for text. There is no control with the paper's own disk. So a result here is of these servers, and
+# does not settle whether the paper's conclusion survives.
 
 # %%
 from papers.integration import figures, results

@@ -14,12 +14,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import PIL.Image
 import polars as pl
 from IPython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import HTML, Image
 from matplotlib.figure import Figure
-from PIL import Image as pictures
 
 from weir import locate, plans
 from weir.binary_cache import BinaryCache
@@ -181,9 +181,9 @@ def show_in(folder: Path, figure: Figure, name: str) -> Image:
 
 def in_palette(png: bytes) -> bytes:
     """A PNG image in 256 colours of its own: about a third of the size, for notebooks in the repository."""
-    colours = pictures.open(io.BytesIO(png)).convert("RGB")
+    colours = PIL.Image.open(io.BytesIO(png)).convert("RGB")
     found = io.BytesIO()
-    colours.quantize(256, dither=pictures.Dither.NONE).save(found, "PNG", optimize=True)
+    colours.quantize(256, dither=PIL.Image.Dither.NONE).save(found, "PNG", optimize=True)
     return found.getvalue()
 
 

@@ -21,6 +21,18 @@ fn by_track() -> DiskProfile {
     drive("quantum-atlas-ii-tracks")
 }
 
+#[test]
+fn the_two_profiles_of_the_drive_differ_by_their_habits_alone() {
+    let plain = DiskProfile {
+        description: atlas().description,
+        seek_noise_ms: 0.0,
+        reads_by_track_from_kib: None,
+        writes_by_revolution: false,
+        ..by_track()
+    };
+    assert_eq!(format!("{plain:?}"), format!("{:?}", atlas()));
+}
+
 fn whole(profile: &DiskProfile, seed: u64) -> Disk {
     profile.build_seeded(profile.full_bytes().unwrap(), seed).unwrap()
 }

@@ -15,6 +15,18 @@ fn catalog() -> Catalog {
     Catalog::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads")).unwrap()
 }
 
+/// Options of a server's disks.
+fn server_options(catalog: &Catalog, seed: u64, duration_ns: i64) -> StreamOptions {
+    StreamOptions {
+        class: "server".into(),
+        clients: 1,
+        seed,
+        duration_ns,
+        warmup_ns: 0,
+        folder: catalog.folder_of("").to_owned(),
+    }
+}
+
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -221,14 +233,7 @@ fn a_server_that_begins_in_its_window_has_the_windows_requests() {
         day.start_s = 60_480;
     }
     for seed in 1..4 {
-        let options = StreamOptions {
-            class: "server".into(),
-            clients: 1,
-            seed,
-            duration_ns: 1_300_000_000_000,
-            warmup_ns: 0,
-            folder: catalog.folder_of("").to_owned(),
-        };
+        let options = server_options(&catalog, seed, 1_300_000_000_000);
         let mut counts = [0u32; 8];
         for request in Stream::new(&workload, options).unwrap() {
             counts[request.file.unwrap() as usize] += 1;
@@ -245,14 +250,7 @@ fn hours_of_cello(seed: u64, change: impl Fn(&mut weir_workload::ServerDay)) -> 
     if let weir_workload::Arrivals::ServerDay(day) = &mut workload.arrivals {
         change(day);
     }
-    let options = StreamOptions {
-        class: "server".into(),
-        clients: 1,
-        seed,
-        duration_ns: 86_400_000_000_000,
-        warmup_ns: 0,
-        folder: catalog.folder_of("").to_owned(),
-    };
+    let options = server_options(&catalog, seed, 86_400_000_000_000);
     let mut hours = [[0u32; 24]; 8];
     for request in Stream::new(&workload, options).unwrap() {
         let hour = request.intended_ns / 3_600_000_000_000;
@@ -298,14 +296,7 @@ fn a_servers_second_day_is_like_the_first_but_not_the_same() {
         });
     }
     let day_ns = 86_400_000_000_000;
-    let options = StreamOptions {
-        class: "server".into(),
-        clients: 1,
-        seed: 1,
-        duration_ns: 2 * day_ns,
-        warmup_ns: 0,
-        folder: catalog.folder_of("").to_owned(),
-    };
+    let options = server_options(&catalog, 1, 2 * day_ns);
     let rows: Vec<_> = Stream::new(&workload, options).unwrap().collect();
     let (first, second): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.intended_ns < day_ns);
     assert_eq!(first.len(), second.len());
@@ -384,14 +375,7 @@ proptest! {
         ]);
         let cello = catalog.load("cello-1992-06-01").unwrap();
         let Ok(workload) = cello.with_overrides(&overrides, &document, "with") else { return Ok(()) };
-        let options = StreamOptions {
-            class: "server".into(),
-            clients: 1,
-            seed,
-            duration_ns: 86_400_000_000_000,
-            warmup_ns: 0,
-            folder: catalog.folder_of("").to_owned(),
-        };
+        let options = server_options(&catalog, seed, 86_400_000_000_000);
         let mut minutes = vec![vec![0u64; 1440]; disks.len()];
         let mut seconds = vec![BTreeMap::<i64, u64>::new(); disks.len()];
         for request in Stream::new(&workload, options).unwrap() {
