@@ -110,11 +110,12 @@ fn encoding_of_request(path: &Path) -> (Vec<Encoding>, i64) {
     (column.encodings().collect(), column.compressed_size())
 }
 
-/// The sample was written when request numbers had a dictionary: it is read as before, and takes less when written again.
+/// The file is of a run of an earlier version, whose request numbers had a dictionary: it is read as before, and takes less
+/// when written again.
 #[test]
 fn request_numbers_are_differences_and_files_with_a_dictionary_are_read() {
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../analysis/weir/sample/hds-borrowing/40d251f87464/requests.parquet");
+    let sample =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/requests-with-dictionary.parquet");
     let (before, large) = encoding_of_request(&sample);
     assert!(before.contains(&Encoding::RLE_DICTIONARY), "{before:?}");
     let rows = read_all::<Request>(&sample).unwrap();
