@@ -69,7 +69,7 @@ fn simulate(profile: &str, policy: &str, source: Box<dyn Source>) -> Result<Run,
     let limits = Limits { end_ns: u64::MAX - 1, most_outstanding: 1_000_000 };
     let (mut sum_ns, mut count) = (0u64, 0u64);
     let began = Instant::now();
-    let outcome = server.run(limits, &mut |served| {
+    let outcome = server.simulate(limits, &mut |served| {
         if let Some(done_ns) = served.completed_ns {
             sum_ns += done_ns - served.ask.intended_ns;
             count += 1;

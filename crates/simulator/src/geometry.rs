@@ -64,6 +64,8 @@ pub struct Zone {
     data_per_track: u32,
     /// Sectors with an address in a group of cylinders that shares spares; 0 if there are no groups.
     data_per_group: u64,
+    /// Sectors of a cylinder's tracks, without what its group reserves.
+    data_per_cylinder: u64,
 }
 
 /// The place of a sector.
@@ -116,6 +118,7 @@ impl Geometry {
                     slipped: layout.slipped_addresses(),
                     data_per_track: layout.data_per_track(),
                     data_per_group: layout.data_per_group(heads),
+                    data_per_cylinder: u64::from(heads) * u64::from(layout.data_per_track()),
                 });
             }
             first_cylinder += layout.cylinders;
@@ -195,13 +198,33 @@ impl Geometry {
         &self.zones
     }
 
-    /// The place of `sector`, which must be less than [`sectors`](Self::sectors).
-    pub fn locate(&self, sector: u64) -> Location {
+    fn zone_of(&self, sector: u64) -> &Zone {
         let mut index = usize::from(self.zone_index[(sector >> self.index_shift) as usize]);
         while self.zones[index].end_sector <= sector {
             index += 1;
         }
-        let zone = &self.zones[index];
+        &self.zones[index]
+    }
+
+    /// The cylinder of `sector`, which must be less than [`sectors`](Self::sectors): that of its [place](Self::locate).
+    pub fn cylinder(&self, sector: u64) -> u32 {
+        let zone = self.zone_of(sector);
+        let address = sector - zone.first_sector;
+        let skipped = zone.slipped.partition_point(|first| *first <= address);
+        let within =
+            address + u64::from(zone.spares.front_sectors) + skipped as u64 * u64::from(zone.data_per_track);
+        let (mut in_zone, mut rest) = (0, within);
+        if zone.data_per_group > 0 {
+            let (group, in_group) = divide(within, zone.data_per_group);
+            in_zone = group as u32 * zone.spares.group_cylinders;
+            rest = in_group;
+        }
+        zone.first_cylinder + in_zone + divide(rest, zone.data_per_cylinder).0 as u32
+    }
+
+    /// The place of `sector`, which must be less than [`sectors`](Self::sectors).
+    pub fn locate(&self, sector: u64) -> Location {
+        let zone = self.zone_of(sector);
         let address = sector - zone.first_sector;
         let mut within = address + u64::from(zone.spares.front_sectors);
         let mut left = zone.end_sector - sector;
@@ -364,6 +387,7 @@ mod tests {
         let places: Vec<_> = (0..geometry.sectors()).map(|sector| geometry.locate(sector)).collect();
         assert!(places.is_sorted_by(|a, b| (a.cylinder, a.head, a.sector) < (b.cylinder, b.head, b.sector)));
         for (sector, place) in places.iter().enumerate() {
+            assert_eq!(geometry.cylinder(sector as u64), place.cylinder, "sector {sector}");
             let last = &places[sector + place.left_on_track as usize - 1];
             assert_eq!(
                 (last.cylinder, last.head, last.sector),

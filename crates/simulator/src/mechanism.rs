@@ -67,7 +67,13 @@ impl Mechanism {
     /// How long `sectors` sectors from `first_sector` take from the start of the first to the end of the last, with the
     /// changes of tracks between them. It does not depend on the time.
     pub fn transfer_ns(&self, first_sector: u64, sectors: u64, op: Op) -> u64 {
-        let mut steps = self.steps(0, self.geometry.locate(first_sector).arm(), first_sector, op);
+        let at = self.geometry.locate(first_sector);
+        if sectors <= u64::from(at.left_on_track) {
+            let (_, sector) = self.rotation.track_angle(&at);
+            let within_ns = |sector| self.rotation.within_track_ns(sector, at.sectors_per_track);
+            return within_ns(sector + sectors as u32) - within_ns(sector);
+        }
+        let mut steps = self.steps(0, at.arm(), first_sector, op);
         let (mut left, mut first_ns) = (sectors, None);
         loop {
             let step = steps.next_track();

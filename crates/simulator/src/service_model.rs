@@ -32,9 +32,15 @@ pub(crate) fn inside(capacity_bytes: u64, request: &Request) -> IoRequest {
 /// the device refuses invalid requests.
 impl Disk {
     fn arm_at(&self, offset_bytes: u64) -> Arm {
-        let geometry = &self.mechanism().geometry;
-        let last = geometry.sectors().saturating_sub(1);
-        geometry.locate((offset_bytes / SECTOR_BYTES).min(last)).arm()
+        self.mechanism().geometry.locate(self.sector_at(offset_bytes)).arm()
+    }
+
+    fn cylinder_at(&self, offset_bytes: u64) -> u32 {
+        self.mechanism().geometry.cylinder(self.sector_at(offset_bytes))
+    }
+
+    fn sector_at(&self, offset_bytes: u64) -> u64 {
+        (offset_bytes / SECTOR_BYTES).min(self.mechanism().geometry.sectors().saturating_sub(1))
     }
 
     fn inside(&self, request: &Request) -> IoRequest {
@@ -80,7 +86,7 @@ impl Disk {
 
 impl ServiceModel for Disk {
     fn cylinder(&self, offset_bytes: u64) -> u32 {
-        self.arm_at(offset_bytes).cylinder
+        self.cylinder_at(offset_bytes)
     }
 
     fn head_bytes(&self) -> u64 {
@@ -106,7 +112,7 @@ impl ServiceModel for Disk {
         if controller.options.write_cache.is_some() {
             return 0;
         }
-        let to = self.arm_at(offset_bytes).cylinder;
+        let to = self.cylinder_at(offset_bytes);
         let [low, high] = controller.arm_cylinders();
         // The reported position may be that of the last answer from a buffer, with the arm elsewhere: no distance on the
         // way is excluded.
@@ -138,16 +144,18 @@ impl ServiceModel for Disk {
     /// anywhere, and may have the whole cache to write first.
     fn bound_ns(&self, from_bytes: u64, request: &Request) -> u64 {
         let request = self.inside(request);
-        let to = self.arm_at(request.offset_bytes).cylinder;
         let controller = self.controller();
         let mechanism = &controller.mechanism;
-        let longest = mechanism.geometry.cylinders().saturating_sub(1);
-        // The arm is between the last byte before `from_bytes` and how far the disk reads ahead.
-        let ahead_bytes = controller.options.read_ahead_sectors.saturating_mul(SECTOR_BYTES);
-        let between = [from_bytes.saturating_sub(1), from_bytes.saturating_add(ahead_bytes)];
-        let farthest = between.map(|bytes| self.arm_at(bytes).cylinder.abs_diff(to)).into_iter().max();
-        let distance =
-            if controller.options.write_cache.is_some() { longest } else { farthest.unwrap_or(longest) };
+        let distance = if controller.options.write_cache.is_some() {
+            mechanism.geometry.cylinders().saturating_sub(1)
+        } else {
+            // The arm is between the last byte before `from_bytes` and how far the disk reads ahead.
+            let to = self.cylinder_at(request.offset_bytes);
+            let ahead_bytes = controller.options.read_ahead_sectors.saturating_mul(SECTOR_BYTES);
+            let [low, high] = [from_bytes.saturating_sub(1), from_bytes.saturating_add(ahead_bytes)]
+                .map(|bytes| self.cylinder_at(bytes).abs_diff(to));
+            low.max(high)
+        };
         let settle_ns = if request.op == Op::Write { mechanism.write_settle_ns } else { 0 };
         let noise_ns = controller.options.seek_noise_ns;
         let move_ns = mechanism.head_switch_ns.max(mechanism.seek.time_ns(distance) + settle_ns) + noise_ns;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
+use smallvec::{SmallVec, smallvec};
 use weir_records::Op;
 
 use crate::arrivals::Clock;
@@ -30,6 +31,9 @@ pub(crate) struct ClassRecipe {
     pub(crate) clients: u32,
 }
 
+/// First bytes and lengths. Most batches have one.
+pub(crate) type Extents = SmallVec<[(u64, u64); 2]>;
+
 /// Bytes `start..end` of a file, to be transferred at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Batch {
@@ -38,7 +42,7 @@ pub(crate) struct Batch {
     pub(crate) file: u32,
     pub(crate) op: Op,
     /// Aligned, within the file, not empty.
-    pub(crate) extents: Vec<(u64, u64)>,
+    pub(crate) extents: Extents,
 }
 
 /// State of a client.
@@ -139,7 +143,7 @@ impl Single {
                 self.access(mix, piece, workload, file_bytes)
             }
             // A player has it all on its tape.
-            Sizes::Recorded => Vec::new(),
+            Sizes::Recorded => Extents::new(),
             Sizes::Frames(frames) => {
                 // Rounds of 12.5 frames fetch 12 and 13 by turns.
                 self.frames_due += frames.rate_hz * round_ns / NS_PER_S + FRAME_ROUNDING;
@@ -164,7 +168,7 @@ impl Single {
         piece: &Distribution,
         workload: &Workload,
         file_bytes: u64,
-    ) -> Vec<(u64, u64)> {
+    ) -> Extents {
         let unit_bytes = workload.alignment_bytes;
         let units = file_bytes / unit_bytes;
         let kind = unit(&mut self.rng);
@@ -184,7 +188,7 @@ impl Single {
     }
 
     /// Bytes to transfer, cut at the workload's blocks.
-    fn extents(&mut self, workload: &Workload, file: u32, file_bytes: u64, wanted: u64) -> Vec<(u64, u64)> {
+    fn extents(&mut self, workload: &Workload, file: u32, file_bytes: u64, wanted: u64) -> Extents {
         let alignment_bytes = workload.alignment_bytes;
         let unit = workload.block_bytes.unwrap_or(alignment_bytes);
         match workload.access {
@@ -202,7 +206,7 @@ impl Single {
                 // Blocks that the last request widened into are already in the client's buffer.
                 let held =
                     if self.position.is_some() { start.next_multiple_of(unit) } else { start / unit * unit };
-                let mut extents = Vec::new();
+                let mut extents = Extents::new();
                 let mut left = wanted.min(file_bytes);
                 let (mut from, mut position) = (held, start);
                 while left > 0 {
@@ -243,11 +247,11 @@ pub(crate) fn align(bytes: u64, unit_bytes: u64) -> u64 {
 }
 
 /// `start..end` cut at multiples of the block size; empty if there is nothing in it.
-pub(crate) fn cut(start: u64, end: u64, block_bytes: Option<u64>) -> Vec<(u64, u64)> {
+pub(crate) fn cut(start: u64, end: u64, block_bytes: Option<u64>) -> Extents {
     let Some(block) = block_bytes else {
-        return if start < end { vec![(start, end - start)] } else { Vec::new() };
+        return if start < end { smallvec![(start, end - start)] } else { Extents::new() };
     };
-    let mut extents = Vec::new();
+    let mut extents = Extents::new();
     let mut at = start;
     while at < end {
         let next = (at / block + 1).saturating_mul(block).min(end);
@@ -263,8 +267,9 @@ mod tests {
 
     #[test]
     fn cuts_fall_on_multiples_of_the_block() {
-        assert_eq!(cut(4096, 140_000, Some(65536)), [(4096, 61440), (65536, 65536), (131_072, 8928)]);
-        assert_eq!(cut(4096, 8192, None), [(4096, 4096)]);
-        assert_eq!(cut(4096, 4096, None), []);
+        let blocks = cut(4096, 140_000, Some(65536));
+        assert_eq!(blocks.as_slice(), [(4096, 61440), (65536, 65536), (131_072, 8928)]);
+        assert_eq!(cut(4096, 8192, None).as_slice(), [(4096, 4096)]);
+        assert!(cut(4096, 4096, None).is_empty());
     }
 }

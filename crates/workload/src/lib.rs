@@ -44,6 +44,6 @@ pub use spec::{
     Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, Files, FrameSource, FrameUnit, Frames,
     Marginal, MmppState, ParetoTime, Part, Popularity, Sizes, SyntheticFrames, Workload,
 };
-pub use stream::{Stream, StreamOptions};
+pub use stream::{Draw, Stream, StreamOptions};
 pub use target::{Operation, STATISTICS, Statistic, Target, Targets};
 pub use visitor::{Popularities, Visitor};

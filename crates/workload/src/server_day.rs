@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand_chacha::ChaCha8Rng;
 use weir_records::Op;
 
-use crate::client::{Batch, ClassRecipe, align, cut, deadline_ns};
+use crate::client::{Batch, ClassRecipe, Extents, align, cut, deadline_ns};
 use crate::draw::{below, chance, exponential, geometric, normal, pareto_quantile, unit};
 use crate::seed::{Purpose, generator};
 use crate::server::ServerDay;
@@ -65,9 +65,9 @@ impl Server {
     pub(crate) fn batch(&mut self, recipe: &ClassRecipe) -> Batch {
         let workload = &recipe.workload;
         let Some((at_ns, file, op)) = self.queue.pop_front() else {
-            return Batch { at_ns: i64::MAX, deadline_ns: None, file: 0, op: Op::Read, extents: Vec::new() };
+            return Batch { at_ns: i64::MAX, deadline_ns: None, file: 0, op: Op::Read, extents: Extents::new() };
         };
-        let mut extents = Vec::new();
+        let mut extents = Extents::new();
         if let Arrivals::ServerDay(day) = &workload.arrivals {
             let file_bytes = recipe.files.sizes_bytes()[file as usize];
             let (start, end) = self.disks[file as usize].place(day, workload, op, file_bytes);

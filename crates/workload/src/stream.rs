@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use weir_records::Request;
+use weir_records::{Op, Request};
 
 use crate::client::{ClassRecipe, Client};
 use crate::fileset::{FileSet, Picker};
@@ -40,8 +40,27 @@ pub struct Stream {
     class: Arc<str>,
     clients: Vec<Client>,
     due: BinaryHeap<Reverse<(i64, u32)>>,
-    ready: VecDeque<Request>,
+    ready: VecDeque<Draw>,
     next_request: u64,
+}
+
+/// A request as a client draws it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draw {
+    /// Intended time since the start of the run.
+    pub intended_ns: i64,
+    /// Deadline, if the workload has one.
+    pub deadline_ns: Option<i64>,
+    /// Number of the client.
+    pub client: u32,
+    /// Number of the file.
+    pub file: u32,
+    /// Read or write.
+    pub op: Op,
+    /// First byte in the file.
+    pub offset_bytes: u64,
+    /// Number of bytes, at least one.
+    pub size_bytes: u64,
 }
 
 impl Stream {
@@ -106,12 +125,9 @@ impl Stream {
     pub(crate) fn recipe(&self) -> &ClassRecipe {
         &self.recipe
     }
-}
 
-impl Iterator for Stream {
-    type Item = Request;
-
-    fn next(&mut self) -> Option<Request> {
+    /// The next request, without what a row has beside it: for simulations.
+    pub fn draw(&mut self) -> Option<Draw> {
         while self.ready.is_empty() {
             let Reverse((at_ns, number)) = self.due.pop()?;
             if at_ns >= self.options.duration_ns {
@@ -122,27 +138,43 @@ impl Iterator for Stream {
             let client = &mut self.clients[number as usize];
             let batch = client.batch(&self.recipe);
             self.due.push(Reverse((client.next_ns(), number)));
-            for (offset, size_bytes) in batch.extents {
-                self.ready.push_back(Request {
-                    request: self.next_request,
-                    class: Arc::clone(&self.class),
-                    client: number,
-                    device: None,
-                    file: Some(batch.file),
-                    op: batch.op,
-                    offset,
-                    size_bytes,
-                    intended_ns: batch.at_ns,
-                    submitted_ns: None,
-                    completed_ns: None,
-                    deadline_ns: batch.deadline_ns,
-                    served_ns: None,
-                    status: 0,
-                    warmup: batch.at_ns < self.options.warmup_ns,
-                });
-                self.next_request += 1;
-            }
+            self.ready.extend(batch.extents.into_iter().map(|(offset_bytes, size_bytes)| Draw {
+                intended_ns: batch.at_ns,
+                deadline_ns: batch.deadline_ns,
+                client: number,
+                file: batch.file,
+                op: batch.op,
+                offset_bytes,
+                size_bytes,
+            }));
         }
+        self.next_request += 1;
         self.ready.pop_front()
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
+        let request = self.next_request;
+        let draw = self.draw()?;
+        Some(Request {
+            request,
+            class: Arc::clone(&self.class),
+            client: draw.client,
+            device: None,
+            file: Some(draw.file),
+            op: draw.op,
+            offset: draw.offset_bytes,
+            size_bytes: draw.size_bytes,
+            intended_ns: draw.intended_ns,
+            submitted_ns: None,
+            completed_ns: None,
+            deadline_ns: draw.deadline_ns,
+            served_ns: None,
+            status: 0,
+            warmup: draw.intended_ns < self.options.warmup_ns,
+        })
     }
 }

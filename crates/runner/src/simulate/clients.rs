@@ -5,11 +5,10 @@ use std::path::Path;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use weir_records::Request;
 use weir_simulator::Op;
 use weir_simulator::server::{Ask, ClosedLoop, Source};
 use weir_study::{Run, RunClass};
-use weir_workload::{Access, Arrivals, Distribution, FileSet, Sizes, Stream, StreamOptions, Workload};
+use weir_workload::{Access, Arrivals, Distribution, Draw, FileSet, Sizes, Stream, StreamOptions, Workload};
 
 use crate::Error;
 
@@ -25,21 +24,21 @@ impl Source for Open {
     }
 
     fn take(&mut self) -> Option<Ask> {
-        let next = self.stream.next().map(|request| ask(&request));
+        let next = self.stream.draw().map(ask);
         std::mem::replace(&mut self.next, next)
     }
 }
 
-fn ask(request: &Request) -> Ask {
+fn ask(draw: Draw) -> Ask {
     let ns = |at_ns: i64| u64::try_from(at_ns).unwrap_or(0);
     Ask {
-        intended_ns: ns(request.intended_ns),
-        deadline_ns: request.deadline_ns.map(ns),
-        client: request.client,
-        file: request.file.unwrap_or(0),
-        op: request.op,
-        offset_bytes: request.offset,
-        size_bytes: request.size_bytes,
+        intended_ns: ns(draw.intended_ns),
+        deadline_ns: draw.deadline_ns.map(ns),
+        client: draw.client,
+        file: draw.file,
+        op: draw.op,
+        offset_bytes: draw.offset_bytes,
+        size_bytes: draw.size_bytes,
     }
 }
 
@@ -75,7 +74,7 @@ pub(super) fn source(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box
         folder: Path::new("/").to_owned(),
     };
     let mut stream = Stream::new(recipe, options).map_err(Error::Refused)?;
-    let next = stream.next().map(|request| ask(&request));
+    let next = stream.draw().map(ask);
     Ok(Box::new(Open { stream, next }))
 }
 

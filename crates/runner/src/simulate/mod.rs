@@ -29,6 +29,8 @@ use summary::Summary;
 
 /// Number of outstanding requests at which a run is ended: the queue only grows.
 const MOST_OUTSTANDING: usize = 200_000;
+/// The same for each client, where that is more: clients of a video server send their rounds at the same time.
+const MOST_OUTSTANDING_OF_CLIENT: usize = 16;
 /// Time after the end during which answers still count, as on testbed `device`.
 const GRACE_NS: u64 = 10_000_000_000;
 
@@ -119,7 +121,9 @@ fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<Measured,
     let warmup_ns = run.warmup_ns();
     let (mut number, mut broken) = (0u64, None);
     let end_ns = u64::try_from(run.length_ns()).unwrap_or(0);
-    let limits = Limits { end_ns: end_ns.saturating_add(GRACE_NS), most_outstanding: MOST_OUTSTANDING };
+    let clients: usize = run.classes.iter().map(|class| class.clients as usize).sum();
+    let most_outstanding = MOST_OUTSTANDING.max(MOST_OUTSTANDING_OF_CLIENT * clients);
+    let limits = Limits { end_ns: end_ns.saturating_add(GRACE_NS), most_outstanding };
     let mut record = |served: &Served| {
         let intended_ns = served.ask.intended_ns as i64;
         let warmup = intended_ns < warmup_ns;

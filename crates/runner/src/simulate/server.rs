@@ -27,7 +27,7 @@ impl Built {
         limits: Limits,
         record: &mut dyn FnMut(&Served),
     ) -> Result<Outcome, weir_simulator::server::ServerError> {
-        self.server.run(limits, record)
+        self.server.simulate(limits, record)
     }
 
     /// Result of admission control, if the run has any.

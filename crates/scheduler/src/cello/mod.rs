@@ -114,7 +114,7 @@ fn build(classes: &[Class], settings: &Settings) -> Result<Box<dyn Policy>, Sett
             }
         },
         in_service: Vec::new(),
-        free_ns: 0,
+        last: None,
         arrivals: 0,
         scheduled: 0,
         pending_count: 0,
@@ -278,8 +278,8 @@ struct Cello {
     allocation: Allocation,
     schedule: Queue,
     in_service: Vec<Scheduled>,
-    /// Estimated time at which the device becomes free.
-    free_ns: u64,
+    /// The last request served: when the device was free for it, by the estimates, and where the arm was.
+    last: Option<(u64, u64, Request)>,
     arrivals: u64,
     /// Number of scheduled requests.
     scheduled: u64,
@@ -338,10 +338,16 @@ impl Policy for Cello {
     fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision {
         let interval = self.allocation.begin(now_ns);
         self.fill(now_ns, interval, model);
-        let free_ns = if self.in_service.is_empty() { now_ns } else { self.free_ns.max(now_ns) };
+        // Most devices serve one request at a time: then this estimate is not needed.
+        let free_ns = match self.last {
+            Some((free_ns, from_bytes, request)) if !self.in_service.is_empty() => {
+                free_ns.saturating_add(self.estimate.ns(model, from_bytes, &request)).max(now_ns)
+            }
+            _ => now_ns,
+        };
+        let head_bytes = model.head_bytes();
         let Some(scheduled) = self.schedule.take(free_ns, model) else { return Decision::Idle };
-        let own_ns = self.estimate.ns(model, model.head_bytes(), &scheduled.request);
-        self.free_ns = free_ns.saturating_add(own_ns);
+        self.last = Some((free_ns, head_bytes, scheduled.request));
         self.in_service.push(scheduled);
         Decision::Serve(scheduled.request)
     }

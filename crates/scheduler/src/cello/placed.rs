@@ -49,6 +49,18 @@ pub(super) struct Placed {
     /// Interactive requests without a place, in order.
     unplaced: Vec<Entry>,
     best_effort: Swept,
+    times: Times,
+}
+
+/// Times of the queue, by place, while an interactive request looks for one. Kept for their memory.
+#[derive(Debug, Default)]
+struct Times {
+    /// End of the service before it and the position of the arm then; one more than places.
+    before: Vec<(u64, u64)>,
+    /// Its own service.
+    hops_ns: Vec<u64>,
+    /// Latest completion with which a request and all behind it are in time; no limit behind the last real-time request.
+    latest_ns: Vec<u64>,
 }
 
 impl Placed {
@@ -60,6 +72,7 @@ impl Placed {
             queue: VecDeque::new(),
             unplaced: Vec::new(),
             best_effort: Swept::default(),
+            times: Times::default(),
         }
     }
 
@@ -82,10 +95,12 @@ impl Placed {
         let key = |entry: &Entry| (entry.due_step_ns, entry.scheduled.request.offset_bytes);
         let mut place = self.queue.len();
         if due_step_ns.is_some() {
-            let (interactive, real_time): (Vec<Entry>, Vec<Entry>) =
-                self.queue.drain(..).partition(|entry| entry.due_step_ns.is_none());
-            self.unplaced.splice(..0, interactive);
-            self.queue.extend(real_time);
+            if self.queue.iter().any(|entry| entry.due_step_ns.is_none()) {
+                let (interactive, real_time): (Vec<Entry>, Vec<Entry>) =
+                    self.queue.drain(..).partition(|entry| entry.due_step_ns.is_none());
+                self.unplaced.splice(..0, interactive);
+                self.queue.extend(real_time);
+            }
             place = self.queue.partition_point(|entry| key(entry) <= (due_step_ns, request.offset_bytes));
         }
         let before = place.checked_sub(1).map(|before| self.queue[before].scheduled.request);
@@ -105,10 +120,12 @@ impl Placed {
 
     /// Removes the first request, after all have a place, for a device that is free at `free_ns`.
     pub(super) fn take(&mut self, free_ns: u64, model: &dyn ServiceModel) -> Option<Scheduled> {
-        for entry in std::mem::take(&mut self.unplaced) {
+        let mut unplaced = std::mem::take(&mut self.unplaced);
+        for entry in unplaced.drain(..) {
             let place = self.place(&entry, free_ns, model);
             self.queue.insert(place, entry);
         }
+        self.unplaced = unplaced;
         match self.queue.pop_front() {
             Some(first) => Some(first.scheduled),
             None => {
@@ -123,9 +140,12 @@ impl Placed {
         let request = new.scheduled.request;
         let head_bytes = model.head_bytes();
         let count = self.queue.len();
-        // By place: the end of the service before it and the position of the arm then, and the time of its own.
-        let mut before = Vec::with_capacity(count + 1);
-        let mut hops_ns = Vec::with_capacity(count);
+        if count == 0 {
+            return 0;
+        }
+        let Times { before, hops_ns, latest_ns } = &mut self.times;
+        before.clear();
+        hops_ns.clear();
         before.push((free_ns, head_bytes));
         for (place, entry) in self.queue.iter_mut().enumerate() {
             let (done_ns, from_bytes) = before[place];
@@ -133,8 +153,8 @@ impl Placed {
             hops_ns.push(hop_ns);
             before.push((done_ns.saturating_add(hop_ns), entry.scheduled.request.end_bytes()));
         }
-        // Latest completion with which a request and all behind it are in time; no limit behind the last real-time request.
-        let mut latest_ns = vec![u64::MAX; count];
+        latest_ns.clear();
+        latest_ns.resize(count, u64::MAX);
         for (place, entry) in self.queue.iter().enumerate().rev() {
             let behind_ns = match latest_ns.get(place + 1) {
                 None | Some(&u64::MAX) => u64::MAX,
@@ -147,9 +167,9 @@ impl Placed {
             let (Some(next), (done_ns, from_bytes)) = (self.queue.get(place), before[place]) else {
                 return true;
             };
-            if done_ns > latest_ns[place] {
-                // Late without it: no estimate is needed.
-                return false;
+            // Without an estimate: no real-time request is behind it, or one is late anyway.
+            if latest_ns[place] == u64::MAX || done_ns > latest_ns[place] {
+                return latest_ns[place] == u64::MAX;
             }
             let own_ns = self.estimate.ns(model, from_bytes, &request);
             let next_ns = self.estimate.ns(model, request.end_bytes(), &next.scheduled.request);

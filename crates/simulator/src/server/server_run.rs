@@ -9,6 +9,7 @@ use super::head::{Head, HeadReport, Machine};
 use super::layout::{ClassLayout, Piece};
 use super::source::{Ask, Source};
 use crate::device::Op;
+use crate::machine::Model;
 
 /// A class of clients, its files, and its share of the buffer cache.
 pub struct ServerClass {
@@ -410,6 +411,22 @@ impl<M: Machine> Server<M> {
                 record(&entry.served(None));
             }
         }
+    }
+}
+
+impl Server<Model> {
+    /// As [`run`](Self::run). It is compiled here, where the compiler sees the devices too: callers of `run` compile it without
+    /// their bodies.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    #[inline(never)]
+    pub fn simulate(
+        self,
+        limits: Limits,
+        record: &mut dyn FnMut(&Served),
+    ) -> Result<Outcome, ServerError> {
+        self.run(limits, record)
     }
 }
 
