@@ -7,6 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use weir_records::Op;
 
 use crate::arrivals::Clock;
+use crate::distribution::Sampler;
 use crate::draw::{below, chance, unit};
 use crate::fileset::{FileSet, Picker, Turn};
 use crate::frames::{FrameStream, FrameSupply};
@@ -26,6 +27,8 @@ pub(crate) struct ClassRecipe {
     pub(crate) workload: Workload,
     pub(crate) files: FileSet,
     pub(crate) picker: Picker,
+    /// Sizes of requests, where they are drawn.
+    pub(crate) sizes: Option<Sampler>,
     pub(crate) frames: Option<FrameSupply>,
     pub(crate) tape: Option<Arc<Tape>>,
     pub(crate) clients: u32,
@@ -134,8 +137,8 @@ impl Single {
         let op = draw_op(workload.read_share, &mut self.rng);
         let extents = match &workload.sizes {
             Sizes::WholeFile => cut(0, file_bytes, workload.block_bytes),
-            Sizes::Drawn(sizes) => {
-                let wanted = sizes.draw(&mut self.rng);
+            Sizes::Drawn(_) => {
+                let wanted = recipe.sizes.as_ref().map_or(0, |sizes| sizes.draw(&mut self.rng));
                 self.extents(workload, file, file_bytes, wanted)
             }
             Sizes::Accesses { read, write, piece } => {
@@ -180,7 +183,7 @@ impl Single {
             let b = if b >= a { b + 1 } else { b };
             (a.min(b), a.max(b))
         } else {
-            let size = piece.draw(&mut self.rng).div_ceil(unit_bytes).clamp(1, units);
+            let size = piece.sampler().draw(&mut self.rng).div_ceil(unit_bytes).clamp(1, units);
             let start = below(units - size + 1, &mut self.rng);
             (start, start + size)
         };

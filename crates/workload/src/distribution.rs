@@ -4,38 +4,50 @@ use libm::log;
 use rand::Rng;
 
 use crate::draw::{normal_quantile, normal_share, pareto_quantile, unit};
-use crate::spec::{Distribution, Part};
+use crate::spec::Distribution;
 
 impl Distribution {
-    /// One size in bytes.
-    pub(crate) fn draw(&self, rng: &mut impl Rng) -> u64 {
-        self.quantile(unit(rng))
+    /// One size in bytes. Who draws many keeps a [`sampler`](Self::sampler).
+    #[cfg(test)]
+    fn draw(&self, rng: &mut impl Rng) -> u64 {
+        self.sampler().draw(rng)
     }
 
     /// The size, in bytes, that a share `u` of the draws stays below, for `u` between 0 and 1.
     pub(crate) fn quantile(&self, u: f64) -> u64 {
+        self.sampler().quantile(u)
+    }
+
+    /// The distribution with what all draws have in common.
+    pub(crate) fn sampler(&self) -> Sampler {
         match self {
-            Distribution::Fixed { bytes } => *bytes,
-            Distribution::Uniform { min_bytes, max_bytes } => {
-                let sizes = max_bytes.saturating_sub(*min_bytes).saturating_add(1) as f64;
-                within(*min_bytes, *max_bytes, *min_bytes as f64 + (u * sizes).floor())
-            }
+            Distribution::Fixed { bytes } => Sampler::Fixed(*bytes),
+            Distribution::Uniform { min_bytes, max_bytes } => Sampler::Uniform([*min_bytes, *max_bytes]),
             Distribution::Normal { mean_bytes, std_bytes, min_bytes, max_bytes } => {
                 let z = |bytes: u64| (bytes as f64 - mean_bytes) / std_bytes;
-                let value = mean_bytes + std_bytes * truncated_normal(z(*min_bytes), z(*max_bytes), u);
-                within(*min_bytes, *max_bytes, value)
+                Sampler::Normal {
+                    mean_bytes: *mean_bytes,
+                    std_bytes: *std_bytes,
+                    limits: [*min_bytes, *max_bytes],
+                    within: TruncatedNormal::new(z(*min_bytes), z(*max_bytes)),
+                }
             }
             Distribution::Lognormal { median_bytes, sigma, min_bytes, max_bytes } => {
                 let mu = log(*median_bytes);
                 let z = |bytes: u64| (log(bytes as f64) - mu) / sigma;
-                let value = libm::exp(mu + sigma * truncated_normal(z(*min_bytes), z(*max_bytes), u));
-                within(*min_bytes, *max_bytes, value)
+                Sampler::Lognormal {
+                    mu,
+                    sigma: *sigma,
+                    limits: [*min_bytes, *max_bytes],
+                    within: TruncatedNormal::new(z(*min_bytes), z(*max_bytes)),
+                }
             }
             Distribution::Pareto { shape, min_bytes, max_bytes } => {
-                let value = pareto_quantile(*shape, *min_bytes as f64, *max_bytes as f64, u);
-                within(*min_bytes, *max_bytes, value)
+                Sampler::Pareto { shape: *shape, limits: [*min_bytes, *max_bytes] }
             }
-            Distribution::Mixture(parts) => mixture(parts, u),
+            Distribution::Mixture(parts) => {
+                Sampler::Mixture(parts.iter().map(|part| (part.share, part.of.sampler())).collect())
+            }
         }
     }
 
@@ -52,27 +64,79 @@ impl Distribution {
     }
 }
 
-/// The `u` quantile of a standard normal within limits; 0 where they are undefined for want of a deviation.
-fn truncated_normal(low: f64, high: f64, u: f64) -> f64 {
-    let (from, to) = (normal_share(low), normal_share(high));
-    let z = normal_quantile(from + u * (to - from));
-    if z.is_nan() { 0.0 } else { z.clamp(low, high) }
+/// A distribution of sizes, ready to draw from: error functions of limits are evaluated once.
+#[derive(Debug, Clone)]
+pub(crate) enum Sampler {
+    Fixed(u64),
+    Uniform([u64; 2]),
+    Normal { mean_bytes: f64, std_bytes: f64, limits: [u64; 2], within: TruncatedNormal },
+    Lognormal { mu: f64, sigma: f64, limits: [u64; 2], within: TruncatedNormal },
+    Pareto { shape: f64, limits: [u64; 2] },
+    /// Shares and parts, one behind the other: each takes its share of the unit interval.
+    Mixture(Vec<(f64, Sampler)>),
 }
 
-/// The parts one behind the other: each takes its share of the unit interval.
-fn mixture(parts: &[Part], u: f64) -> u64 {
-    let mut from = 0.0;
-    for part in parts {
-        if u < from + part.share {
-            return part.of.quantile((u - from) / part.share);
-        }
-        from += part.share;
+impl Sampler {
+    /// One size in bytes.
+    pub(crate) fn draw(&self, rng: &mut impl Rng) -> u64 {
+        self.quantile(unit(rng))
     }
-    // Shares that add up to a little less than 1 leave the rest to the last.
-    parts.last().map_or(0, |part| part.of.quantile(u))
+
+    /// The size, in bytes, that a share `u` of the draws stays below, for `u` between 0 and 1.
+    fn quantile(&self, u: f64) -> u64 {
+        match self {
+            Sampler::Fixed(bytes) => *bytes,
+            Sampler::Uniform(limits) => {
+                let [min, max] = *limits;
+                let sizes = max.saturating_sub(min).saturating_add(1) as f64;
+                clamped(*limits, min as f64 + (u * sizes).floor())
+            }
+            Sampler::Normal { mean_bytes, std_bytes, limits, within } => {
+                clamped(*limits, mean_bytes + std_bytes * within.quantile(u))
+            }
+            Sampler::Lognormal { mu, sigma, limits, within } => {
+                clamped(*limits, libm::exp(mu + sigma * within.quantile(u)))
+            }
+            Sampler::Pareto { shape, limits } => {
+                clamped(*limits, pareto_quantile(*shape, limits[0] as f64, limits[1] as f64, u))
+            }
+            Sampler::Mixture(parts) => {
+                let mut from = 0.0;
+                for (share, part) in parts {
+                    if u < from + share {
+                        return part.quantile((u - from) / share);
+                    }
+                    from += share;
+                }
+                // Shares that add up to a little less than 1 leave the rest to the last.
+                parts.last().map_or(0, |(_, part)| part.quantile(u))
+            }
+        }
+    }
 }
 
-fn within(min: u64, max: u64, value: f64) -> u64 {
+/// A standard normal within limits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TruncatedNormal {
+    limits: [f64; 2],
+    /// Shares of the whole normal below the limits.
+    below: [f64; 2],
+}
+
+impl TruncatedNormal {
+    fn new(low: f64, high: f64) -> Self {
+        Self { limits: [low, high], below: [normal_share(low), normal_share(high)] }
+    }
+
+    /// The `u` quantile; 0 where the limits are undefined for want of a deviation.
+    fn quantile(&self, u: f64) -> f64 {
+        let [from, to] = self.below;
+        let z = normal_quantile(from + u * (to - from));
+        if z.is_nan() { 0.0 } else { z.clamp(self.limits[0], self.limits[1]) }
+    }
+}
+
+fn clamped([min, max]: [u64; 2], value: f64) -> u64 {
     (value.round().max(0.0) as u64).max(min).min(max)
 }
 
@@ -82,6 +146,7 @@ mod tests {
     use rand_chacha::rand_core::SeedableRng;
 
     use super::*;
+    use crate::spec::Part;
 
     fn mean(of: &Distribution) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(1);

@@ -70,7 +70,7 @@ impl Server {
         let mut extents = Extents::new();
         if let Arrivals::ServerDay(day) = &workload.arrivals {
             let file_bytes = recipe.files.sizes_bytes()[file as usize];
-            let (start, end) = self.disks[file as usize].place(day, workload, op, file_bytes);
+            let (start, end) = self.disks[file as usize].place(day, recipe, op, file_bytes);
             extents = cut(start, end, workload.block_bytes);
             if self.queue.is_empty() {
                 self.refill(day, workload.read_share);
@@ -211,13 +211,10 @@ impl DiskState {
     }
 
     /// Which bytes the next request of a disk moves.
-    fn place(&mut self, day: &ServerDay, workload: &Workload, op: Op, file_bytes: u64) -> (u64, u64) {
-        let unit_bytes = workload.alignment_bytes;
+    fn place(&mut self, day: &ServerDay, recipe: &ClassRecipe, op: Op, file_bytes: u64) -> (u64, u64) {
+        let unit_bytes = recipe.workload.alignment_bytes;
         let rng = &mut self.rng;
-        let size = match &workload.sizes {
-            crate::spec::Sizes::Drawn(sizes) => sizes.draw(rng),
-            _ => unit_bytes,
-        };
+        let size = recipe.sizes.as_ref().map_or(unit_bytes, |sizes| sizes.draw(rng));
         let size = align(size, unit_bytes).min(file_bytes);
         let share = if op == Op::Read { day.sequential.read } else { day.sequential.write };
         let start = if chance(share, rng) && self.end + size <= file_bytes {

@@ -99,6 +99,10 @@ impl Stream {
             tape: tape.map(Arc::new),
             clients: options.clients,
             picker: Picker::new(&workload.files, &options.class, options.seed),
+            sizes: match &workload.sizes {
+                Sizes::Drawn(sizes) => Some(sizes.sampler()),
+                _ => None,
+            },
             workload: workload.clone(),
             frames,
         };

@@ -105,8 +105,9 @@ impl Placed {
         }
         let before = place.checked_sub(1).map(|before| self.queue[before].scheduled.request);
         let from_bytes = before.map_or(model.head_bytes(), |before| before.end_bytes());
-        scheduled.charged_ns = self.estimate.signed_ns(model, from_bytes, &request);
-        let entry = Entry { scheduled, due_step_ns, batch, hop: None };
+        let hop_ns = self.estimate.ns(model, from_bytes, &request);
+        scheduled.charged_ns = i64::try_from(hop_ns).unwrap_or(i64::MAX);
+        let entry = Entry { scheduled, due_step_ns, batch, hop: Some((from_bytes, hop_ns)) };
         match due_step_ns {
             Some(_) => self.queue.insert(place, entry),
             None => self.unplaced.push(entry),
