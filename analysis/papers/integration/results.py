@@ -40,8 +40,9 @@ HOLDS_PCT = 75
 IDLE_TIMES = 6
 #: The load at which a device counts as idle, as a share of the load of the limits.
 IDLE_LOAD = 0.05
-#: The devices, in the order of figures: the names of the studies without their prefix.
-DEVICES = ("hdd-7200", "ssd-sata", "ssd-nvme")
+#: The devices, in the order of figures: the names of the studies without their prefix. The first is the control, the
+#: paper's disk.
+DEVICES = ("seagate-elite3", "hdd-7200", "ssd-sata", "ssd-nvme")
 #: What one part of a comparison is called, in the order of figures.
 BOTH, OF_TEXT, OF_VIDEO = "both", "text", "video"
 #: What a criterion, and integration as a whole, can be at a point.
@@ -288,22 +289,26 @@ def limits(study: Study) -> pl.DataFrame:
     T and V are means over repetitions of the places where the lines between the loads reach the limits.
 
     Args:
-        study: partitioned servers only; its factors are `variant`, the device, and `load`.
+        study: partitioned servers only; its factors are `variant`, the device and the class at its limit, and
+            `load`.
 
     Returns:
         `device`, `idle_ms` (mean response time of text), `text_per_s` (T in requests per second),
-        `video_clients` (V), `root_kb_s` (mean of the throughput of the text device at T and of the video
+        `video_clients` (V), `root_kb_s` (mean of the throughput of a text device at T and of a video
         device at V, in 1024 bytes per second).
     """
-    text, video = (
-        _with_throughput(table(study), study, head) for head, table in enumerate((text_table, video_table))
-    )
+    text = _with_throughput(text_table(study), study, "text")
+    video = _with_throughput(video_table(study), study, "video")
     rows = []
     for device in DEVICES:
         found: list[dict[str, float]] = []
         for repetition in text["repetition"].unique().sort():
-            at = (pl.col("variant") == device) & (pl.col("repetition") == repetition)
-            ms, pct = (table.filter(at).sort("load") for table in (text, video))
+            ms, pct = (
+                table.filter(
+                    (pl.col("variant") == f"{device}-{name}") & (pl.col("repetition") == repetition)
+                ).sort("load")
+                for name, table in (("text", text), ("video", video))
+            )
             idle = float(ms.filter(pl.col("load") == IDLE_LOAD)["answered_ms"][0])
             of_text = _at_limit(ms, "answered_ms", IDLE_TIMES * idle)
             of_video = _at_limit(pct, "violated_pct", FULL_PCT)
@@ -320,16 +325,19 @@ def limits(study: Study) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _with_throughput(table: pl.DataFrame, study: Study, head: int) -> pl.DataFrame:
-    """A table of one class with the KB/s of its device and the number of its clients."""
+def _with_throughput(table: pl.DataFrame, study: Study, name: str) -> pl.DataFrame:
+    """A table of one class with the mean KB/s of its devices and the number of its clients."""
     rows = []
     for run in study.valid_runs:
         observed = run.observed["simulator"]
-        name = ("text", "video")[head]
+        # Text has the first half of a partitioned server's devices, video the other.
+        half = len(observed["heads"]) // 2
+        heads = observed["heads"][:half] if name == "text" else observed["heads"][half:]
+        moved_bytes = sum(head["bytes"] for head in heads)
         rows.append(
             {
                 "run": run.id,
-                "device_kb_s": observed["heads"][head]["bytes"] / 1024 / observed["simulated_s"],
+                "device_kb_s": moved_bytes / half / 1024 / observed["simulated_s"],
                 "class_clients": float(next(one.clients for one in run.classes if one.name == name)),
             }
         )
