@@ -4,8 +4,9 @@
 # Shenoy, Goyal and Vin (ACM Multimedia 1999) conclude that a server on which text and video share all disks
 # is better than one with disks of their own for each, up to the limits of the latter, with the exception of
 # small corners. Does the conclusion hold on 7200 rpm disks, on SATA flash and on NVMe flash, and under which
-# schedulers? The control is the paper's own disk of 1998. The map is the paper's Fig. 7: 21 text loads by 11 video loads up to the limits T and V of the
-# partitioned server on each device, three repetitions, the same requests on both servers.
+# schedulers? The control is the paper's own disk of 1998. The map is the paper's Fig. 7: 21 text loads by 11
+# video loads up to the limits T and V of the partitioned server on each device, three repetitions, the same
+# requests on both servers.
 #
 # The criteria precede the full runs (`analysis/papers/integration/results.py`). Text is not slower
 # where the ratio of mean response times, partitioned / integrated, is at least 1. Video is not later up to

@@ -40,8 +40,8 @@ HOLDS_PCT = 75
 IDLE_TIMES = 6
 #: The load at which a device counts as idle, as a share of the load of the limits.
 IDLE_LOAD = 0.05
-#: The devices, in the order of figures: the names of the studies without their prefix. The first is the control, the
-#: paper's disk.
+#: The devices, in the order of figures: the names of the studies without their prefix. The first, the paper's
+#: disk, is the control.
 DEVICES = ("seagate-elite3", "hdd-7200", "ssd-sata", "ssd-nvme")
 #: What one part of a comparison is called, in the order of figures.
 BOTH, OF_TEXT, OF_VIDEO = "both", "text", "video"

@@ -114,8 +114,7 @@ fn encoding_of_request(path: &Path) -> (Vec<Encoding>, i64) {
 /// when written again.
 #[test]
 fn request_numbers_are_differences_and_files_with_a_dictionary_are_read() {
-    let sample =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/requests-with-dictionary.parquet");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/requests-with-dictionary.parquet");
     let (before, large) = encoding_of_request(&sample);
     assert!(before.contains(&Encoding::RLE_DICTIONARY), "{before:?}");
     let rows = read_all::<Request>(&sample).unwrap();

@@ -69,9 +69,22 @@ impl Distribution {
 pub(crate) enum Sampler {
     Fixed(u64),
     Uniform([u64; 2]),
-    Normal { mean_bytes: f64, std_bytes: f64, limits: [u64; 2], within: TruncatedNormal },
-    Lognormal { mu: f64, sigma: f64, limits: [u64; 2], within: TruncatedNormal },
-    Pareto { shape: f64, limits: [u64; 2] },
+    Normal {
+        mean_bytes: f64,
+        std_bytes: f64,
+        limits: [u64; 2],
+        within: TruncatedNormal,
+    },
+    Lognormal {
+        mu: f64,
+        sigma: f64,
+        limits: [u64; 2],
+        within: TruncatedNormal,
+    },
+    Pareto {
+        shape: f64,
+        limits: [u64; 2],
+    },
     /// Shares and parts, one behind the other: each takes its share of the unit interval.
     Mixture(Vec<(f64, Sampler)>),
 }

@@ -65,7 +65,13 @@ impl Server {
     pub(crate) fn batch(&mut self, recipe: &ClassRecipe) -> Batch {
         let workload = &recipe.workload;
         let Some((at_ns, file, op)) = self.queue.pop_front() else {
-            return Batch { at_ns: i64::MAX, deadline_ns: None, file: 0, op: Op::Read, extents: Extents::new() };
+            return Batch {
+                at_ns: i64::MAX,
+                deadline_ns: None,
+                file: 0,
+                op: Op::Read,
+                extents: Extents::new(),
+            };
         };
         let mut extents = Extents::new();
         if let Arrivals::ServerDay(day) = &workload.arrivals {

@@ -421,11 +421,7 @@ impl Server<Model> {
     /// # Errors
     /// As [`run`](Self::run).
     #[inline(never)]
-    pub fn simulate(
-        self,
-        limits: Limits,
-        record: &mut dyn FnMut(&Served),
-    ) -> Result<Outcome, ServerError> {
+    pub fn simulate(self, limits: Limits, record: &mut dyn FnMut(&Served)) -> Result<Outcome, ServerError> {
         self.run(limits, record)
     }
 }
