@@ -219,7 +219,7 @@ def test_a_shard_is_what_simulate_carries_out(tmp_path):
     done = weir("simulate", "hds-alone", "--shard", "7/20", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     found = {path.parent.name for path in (tmp_path / "hds-alone").glob("*/verdict.json")}
-    assert found == set(shards[6]) and len(found) == 2
+    assert found == set(shards[6]) and len(found) > 1
 
 
 def test_missing_runs_keep_their_shard(tmp_path):
