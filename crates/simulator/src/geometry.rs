@@ -209,38 +209,21 @@ impl Geometry {
     /// The cylinder of `sector`, which must be less than [`sectors`](Self::sectors): that of its [place](Self::locate).
     pub fn cylinder(&self, sector: u64) -> u32 {
         let zone = self.zone_of(sector);
-        let address = sector - zone.first_sector;
-        let skipped = zone.slipped.partition_point(|first| *first <= address);
-        let within =
-            address + u64::from(zone.spares.front_sectors) + skipped as u64 * u64::from(zone.data_per_track);
-        let (mut in_zone, mut rest) = (0, within);
-        if zone.data_per_group > 0 {
-            let (group, in_group) = divide(within, zone.data_per_group);
-            in_zone = group as u32 * zone.spares.group_cylinders;
-            rest = in_group;
-        }
-        zone.first_cylinder + in_zone + divide(rest, zone.data_per_cylinder).0 as u32
+        let (before, rest) = zone.within_group(sector - zone.first_sector);
+        zone.first_cylinder + before + divide(rest, zone.data_per_cylinder).0 as u32
     }
 
     /// The place of `sector`, which must be less than [`sectors`](Self::sectors).
     pub fn locate(&self, sector: u64) -> Location {
         let zone = self.zone_of(sector);
         let address = sector - zone.first_sector;
-        let mut within = address + u64::from(zone.spares.front_sectors);
+        let (mut in_zone, rest) = zone.within_group(address);
         let mut left = zone.end_sector - sector;
-        if !zone.slipped.is_empty() {
-            let skipped = zone.slipped.partition_point(|first| *first <= address);
-            within += skipped as u64 * u64::from(zone.data_per_track);
-            if let Some(next) = zone.slipped.get(skipped) {
-                left = left.min(next - address);
-            }
+        if let Some(next) = zone.slipped.get(zone.slipped_before(address)) {
+            left = left.min(next - address);
         }
-        let (mut in_zone, mut rest) = (0, within);
         if zone.data_per_group > 0 {
-            let (group, in_group) = divide(within, zone.data_per_group);
-            in_zone = group as u32 * zone.spares.group_cylinders;
-            left = left.min(zone.data_per_group - in_group);
-            rest = in_group;
+            left = left.min(zone.data_per_group - rest);
         }
         let (track, on_track) = divide(rest, u64::from(zone.data_per_track));
         let (cylinders, head) = divide(track, u64::from(self.heads));
@@ -260,6 +243,25 @@ impl Geometry {
                 divide(start, u64::from(zone.sectors_per_track)).1 as u32
             }),
         }
+    }
+}
+
+impl Zone {
+    /// Bad tracks that an address of the zone has skipped.
+    fn slipped_before(&self, address: u64) -> usize {
+        self.slipped.partition_point(|first| *first <= address)
+    }
+
+    /// Cylinders of the groups before that of an address of the zone, and its sector within the group. Without groups the zone
+    /// is one.
+    fn within_group(&self, address: u64) -> (u32, u64) {
+        let skipped = self.slipped_before(address) as u64 * u64::from(self.data_per_track);
+        let sector = address + u64::from(self.spares.front_sectors) + skipped;
+        if self.data_per_group == 0 {
+            return (0, sector);
+        }
+        let (group, rest) = divide(sector, self.data_per_group);
+        (group as u32 * self.spares.group_cylinders, rest)
     }
 }
 

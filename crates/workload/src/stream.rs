@@ -130,7 +130,7 @@ impl Stream {
         &self.recipe
     }
 
-    /// The next request, without what a row has beside it: for simulations.
+    /// The next request without the other fields of a record, which simulations do not use.
     pub fn draw(&mut self) -> Option<Draw> {
         while self.ready.is_empty() {
             let Reverse((at_ns, number)) = self.due.pop()?;

@@ -266,6 +266,16 @@ impl Pending {
     }
 }
 
+/// The last request that was passed to the device.
+#[derive(Debug, Clone, Copy)]
+struct Dispatched {
+    request: Request,
+    /// Estimated time at which the device was free for it.
+    free_ns: u64,
+    /// Position of the arm at that time.
+    from_bytes: u64,
+}
+
 /// Shares intervals among classes.
 #[derive(Debug)]
 struct Cello {
@@ -278,8 +288,7 @@ struct Cello {
     allocation: Allocation,
     schedule: Queue,
     in_service: Vec<Scheduled>,
-    /// The last request served: when the device was free for it, by the estimates, and where the arm was.
-    last: Option<(u64, u64, Request)>,
+    last: Option<Dispatched>,
     arrivals: u64,
     /// Number of scheduled requests.
     scheduled: u64,
@@ -340,14 +349,15 @@ impl Policy for Cello {
         self.fill(now_ns, interval, model);
         // Most devices serve one request at a time: then this estimate is not needed.
         let free_ns = match self.last {
-            Some((free_ns, from_bytes, request)) if !self.in_service.is_empty() => {
-                free_ns.saturating_add(self.estimate.ns(model, from_bytes, &request)).max(now_ns)
+            Some(last) if !self.in_service.is_empty() => {
+                let last_ns = self.estimate.ns(model, last.from_bytes, &last.request);
+                last.free_ns.saturating_add(last_ns).max(now_ns)
             }
             _ => now_ns,
         };
-        let head_bytes = model.head_bytes();
+        let from_bytes = model.head_bytes();
         let Some(scheduled) = self.schedule.take(free_ns, model) else { return Decision::Idle };
-        self.last = Some((free_ns, head_bytes, scheduled.request));
+        self.last = Some(Dispatched { request: scheduled.request, free_ns, from_bytes });
         self.in_service.push(scheduled);
         Decision::Serve(scheduled.request)
     }

@@ -52,7 +52,7 @@ pub(super) struct Placed {
     times: Times,
 }
 
-/// Times of the queue, by place, while an interactive request looks for one. Kept for their memory.
+/// Estimated times of the queue, by place, computed for each interactive request. Kept to reuse the allocations.
 #[derive(Debug, Default)]
 struct Times {
     /// End of the service before it and the position of the arm then; one more than places.
@@ -168,9 +168,12 @@ impl Placed {
             let (Some(next), (done_ns, from_bytes)) = (self.queue.get(place), before[place]) else {
                 return true;
             };
-            // Without an estimate: no real-time request is behind it, or one is late anyway.
-            if latest_ns[place] == u64::MAX || done_ns > latest_ns[place] {
-                return latest_ns[place] == u64::MAX;
+            // Estimates are needed only if a real-time request is behind it that is in time without it.
+            if latest_ns[place] == u64::MAX {
+                return true;
+            }
+            if done_ns > latest_ns[place] {
+                return false;
             }
             let own_ns = self.estimate.ns(model, from_bytes, &request);
             let next_ns = self.estimate.ns(model, request.end_bytes(), &next.scheduled.request);
