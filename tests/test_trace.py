@@ -119,3 +119,23 @@ def test_the_page_is_drawn_from_the_json(trace, tmp_path):
     assert drawn.returncode == 0, drawn.stderr
     page = source.with_suffix(".html").read_text()
     assert page.count("data:image/svg+xml;base64,") >= 4
+
+
+def test_weirs_own_format_holds_all_of_a_trace(trace, tmp_path):
+    """Described, a converted trace is the same trace; a damaged one is refused with its place."""
+    out = tmp_path / "small.weir"
+    done = weir("trace", "convert", trace, "--to", "weir", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "4,000 requests" in done.stdout
+    before, after = stat(trace), stat(out)
+    assert after.pop("trace_format") == "weir" and before.pop("trace_format") == "spc"
+    for found in (before, after):
+        for name in ("path", "file", "trace"):
+            found.pop(name, None)
+    assert after == before
+    data = bytearray(out.read_bytes())
+    data[len(data) // 2] ^= 1
+    out.write_bytes(data)
+    done = weir("trace", "stat", out, "--json")
+    assert done.returncode == 2
+    assert "small.weir:byte" in done.stderr and "damaged" in done.stderr

@@ -11,6 +11,7 @@ pub mod filter;
 mod formats;
 pub mod frame_sizes;
 mod input;
+pub mod packed;
 mod reader;
 mod request;
 pub mod stat;

@@ -1,5 +1,6 @@
 //! Requests of a trace, independent of the format.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Operation of a request.
@@ -85,9 +86,15 @@ impl Devices {
 
     /// Name of a device; its index if unknown.
     pub fn name(&self, number: u32) -> String {
-        self.names
-            .get(number as usize)
-            .map_or_else(|| number.to_string(), |name| String::from_utf8_lossy(name).into_owned())
+        String::from_utf8_lossy(&self.name_bytes(number)).into_owned()
+    }
+
+    /// As [`Devices::name`], as it was written.
+    pub fn name_bytes(&self, number: u32) -> Cow<'_, [u8]> {
+        match self.names.get(number as usize) {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(number.to_string().into_bytes()),
+        }
     }
 
     /// Number of devices so far.

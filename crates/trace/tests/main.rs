@@ -7,6 +7,7 @@ mod filter;
 mod formats;
 mod huge_requests;
 mod made;
+mod packed;
 mod samples;
 mod statistics;
 mod write;

@@ -1,20 +1,20 @@
 //! A recorded trace as a workload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_records::Op;
 use weir_trace::filter::{ScaleAddress, Sorted, Step};
+use weir_trace::packed::{Chunk, MOST_REQUESTS, PackedFile, Spool};
 use weir_trace::{Devices, Options, Reader, TraceOp, TraceRequest};
 
 use crate::limits::{Demand, LARGEST_REQUEST_BYTES};
 use crate::spec::{Access, Arrivals, Deadline, Popularity, Sizes, Workload};
 
 const NS_PER_S: f64 = 1e9;
-/// Requests that are kept in memory: 1.3 GB of them.
-const MOST_REQUESTS: usize = 40_000_000;
 /// Memory for sorting a trace that is not in the order of its times.
 const SORT_BYTES: usize = 256 << 20;
 
@@ -145,15 +145,31 @@ pub(crate) struct Recorded {
     pub(crate) size_bytes: u64,
 }
 
-/// A recording in memory; shared by the clients of a class.
+/// A recording, placed in its files, on a temporary file; shared by the clients of a class.
+///
+/// Memory is bounded whatever its length: [`MOST_CHUNKS`] decoded chunks, and one for each client.
 #[derive(Debug)]
 pub(crate) struct Tape {
-    /// In order of time, at least one.
-    pub(crate) requests: Vec<Recorded>,
+    /// In order of time, at least one request; devices are files.
+    file: PackedFile,
+    decoded: Mutex<Decoded>,
     /// From the first request to where the tape begins again: a mean gap after the last.
     pub(crate) round_ns: i64,
+    /// Requests that a round sends, cut at the workload's blocks.
+    sent_in_a_round: f64,
     /// Counts of skipped and changed requests.
     pub(crate) notes: Vec<String>,
+}
+
+/// Decoded chunks that are kept: 168 MB of them.
+const MOST_CHUNKS: usize = 1024;
+
+/// Decoded chunks by number, and their numbers in the order of decoding.
+#[derive(Debug, Default)]
+struct Decoded {
+    chunks: HashMap<usize, Arc<[Recorded]>>,
+    order: VecDeque<usize>,
+    buffer: Chunk,
 }
 
 impl Tape {
@@ -167,19 +183,20 @@ impl Tape {
         let path = folder.join(&recording.path);
         let refuse = |message: String| format!("{}: {message}", path.display());
         let mut reader = recording.open(folder)?;
-        let mut selection = Selection::new(recording);
+        let mut selection = Selection::new(recording, sizes_bytes.len())?;
         while let Some(request) = reader.next_request().map_err(|error| error.to_string())? {
             selection.take(&request).map_err(refuse)?;
         }
-        let Selection { kept, left_out, .. } = selection;
-        if kept.is_empty() {
+        let Selection { kept, left_out, files, extents_bytes, .. } = selection;
+        let kept = kept.finish().map_err(|error| error.to_string())?;
+        if kept.index().requests() == 0 {
             return Err(refuse("no reads or writes in what is asked for; look at from_s and to_s".into()));
         }
-        if selection.files.len() > sizes_bytes.len() {
+        if files.len() > sizes_bytes.len() {
             return Err(refuse(format!(
                 "asks {} devices, and files.count is {}: make it as many, or take one device out with \
                  `weir trace filter --device`",
-                selection.files.len(),
+                files.len(),
                 sizes_bytes.len()
             )));
         }
@@ -195,23 +212,67 @@ impl Tape {
         for (what, count) in reader.skipped().noted() {
             notes.push(format!("{count} {what}"));
         }
-        let requests = place(kept, sizes_bytes, workload.alignment_bytes, reader.devices(), &mut notes)
-            .map_err(refuse)?;
-        let span_ns = requests.last().map_or(0, |last| last.at_ns);
-        let round_ns = span_ns + (span_ns / requests.len() as i64).max(1);
-        Ok(Tape { requests, round_ns, notes })
+        drop(reader);
+        let requests = kept.index().requests();
+        let span_ns = kept.index().times_ns(kept.index().chunks() - 1).map_or(0, |(_, last_ns)| last_ns);
+        let (file, sent_in_a_round) =
+            place(kept, &extents_bytes, sizes_bytes, workload, &mut notes).map_err(refuse)?;
+        let mean_gap_ns = span_ns / i64::try_from(requests).unwrap_or(i64::MAX);
+        Ok(Tape {
+            file,
+            decoded: Mutex::default(),
+            round_ns: span_ns + mean_gap_ns.max(1),
+            sent_in_a_round,
+            notes,
+        })
     }
-}
 
-impl Tape {
+    /// Number of chunks, at least one.
+    pub(crate) fn chunks(&self) -> usize {
+        self.file.index().chunks()
+    }
+
+    /// The first chunk that has a request at this time or later; one more than the last if there is none.
+    pub(crate) fn chunk_from(&self, at_ns: i64) -> usize {
+        self.file.index().chunk_from(at_ns)
+    }
+
+    /// The requests of a chunk, at least one.
+    ///
+    /// # Panics
+    /// The temporary file, which nobody else can open, cannot be read back: as memory that fails, this ends the run.
+    pub(crate) fn chunk(&self, number: usize) -> Arc<[Recorded]> {
+        let mut decoded = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
+        let Decoded { chunks, order, buffer } = &mut *decoded;
+        if let Some(chunk) = chunks.get(&number) {
+            return Arc::clone(chunk);
+        }
+        if let Err(error) = self.file.read(number, buffer) {
+            panic!("the temporary file of a recorded trace cannot be read back: {error}");
+        }
+        let recorded = |request: TraceRequest| Recorded {
+            at_ns: request.arrival_ns,
+            file: request.device,
+            op: if request.op == TraceOp::Write { Op::Write } else { Op::Read },
+            offset_bytes: request.offset_bytes,
+            size_bytes: request.size_bytes,
+        };
+        let chunk: Arc<[Recorded]> = (0..buffer.len()).map(|place| recorded(buffer.get(place))).collect();
+        if order.len() == MOST_CHUNKS
+            && let Some(oldest) = order.pop_front()
+        {
+            chunks.remove(&oldest);
+        }
+        order.push_back(number);
+        chunks.insert(number, Arc::clone(&chunk));
+        chunk
+    }
+
     /// Demand of clients that replay the tape in a loop for a duration.
-    pub(crate) fn demand(&self, clients: u32, duration_ns: i64, block_bytes: Option<u64>) -> Demand {
-        let block_bytes = block_bytes.unwrap_or(LARGEST_REQUEST_BYTES).max(1);
-        let rows = |request: &Recorded| request.size_bytes.div_ceil(block_bytes) as f64;
-        let in_a_round: f64 = self.requests.iter().map(rows).sum();
+    pub(crate) fn demand(&self, clients: u32, duration_ns: i64) -> Demand {
         let rounds = duration_ns as f64 / self.round_ns.max(1) as f64;
         // Less than a round sends less than all.
-        Demand { requests: f64::from(clients) * in_a_round * rounds, ..Demand::default() }
+        Demand { requests: f64::from(clients) * self.sent_in_a_round * rounds, ..Demand::default() }
     }
 }
 
@@ -224,23 +285,26 @@ struct Selection {
     first_ns: Option<i64>,
     /// File of each device, by the device's number.
     files: BTreeMap<u32, u32>,
-    kept: Vec<TraceRequest>,
+    /// By file, where the last byte of any request ends; no more files than the workload has.
+    extents_bytes: Vec<u64>,
+    kept: Spool,
     left_out: u64,
 }
 
 impl Selection {
-    fn new(recording: &Recording) -> Self {
+    fn new(recording: &Recording, files: usize) -> Result<Self, String> {
         let ns = |seconds: f64| (seconds * NS_PER_S) as i64;
-        Selection {
+        Ok(Selection {
             from_ns: ns(recording.from_s),
             to_ns: recording.to_s.map_or(i64::MAX, ns),
             time_scale: recording.time_scale,
             origin_ns: None,
             first_ns: None,
             files: BTreeMap::new(),
-            kept: Vec::new(),
+            extents_bytes: vec![0; files],
+            kept: Spool::create(MOST_REQUESTS).map_err(|error| error.to_string())?,
             left_out: 0,
-        }
+        })
     }
 
     fn take(&mut self, request: &TraceRequest) -> Result<(), String> {
@@ -256,32 +320,35 @@ impl Selection {
         if request.object.is_some() {
             return Err("asks for objects, not for addresses of a device: it cannot be sent to one".into());
         }
-        if self.kept.len() == MOST_REQUESTS {
-            return Err(format!("has more than {MOST_REQUESTS} requests: choose some by from_s and to_s"));
-        }
         let first_ns = *self.first_ns.get_or_insert(since_ns);
         // A trace of a century at the largest factor is still within range.
         let at_ns = ((since_ns - first_ns) as f64 * self.time_scale).min(i64::MAX as f64 / 4.0) as i64;
         let next = self.files.len() as u32;
         let file = *self.files.entry(request.device).or_insert(next);
-        self.kept.push(TraceRequest { arrival_ns: at_ns, device: file, ..*request });
-        Ok(())
+        if let Some(extent) = self.extents_bytes.get_mut(file as usize) {
+            *extent = (*extent).max(request.offset_bytes.saturating_add(request.size_bytes));
+        }
+        // What is sent is all that is kept: a byte for each request less.
+        let kept = TraceRequest {
+            arrival_ns: at_ns,
+            device: file,
+            op: request.op,
+            offset_bytes: request.offset_bytes,
+            size_bytes: request.size_bytes,
+            ..TraceRequest::default()
+        };
+        self.kept.push(&kept, &Devices::default()).map_err(|error| error.to_string())
     }
 }
 
-/// Moves requests into their files.
+/// Moves requests into their files. Returns them, and how many are sent, cut at the workload's blocks.
 fn place(
-    kept: Vec<TraceRequest>,
+    kept: PackedFile,
+    extents_bytes: &[u64],
     sizes_bytes: &[u64],
-    unit_bytes: u64,
-    devices: &Devices,
+    workload: &Workload,
     notes: &mut Vec<String>,
-) -> Result<Vec<Recorded>, String> {
-    let mut extents_bytes = vec![0u64; sizes_bytes.len()];
-    for request in &kept {
-        let extent = &mut extents_bytes[request.device as usize];
-        *extent = (*extent).max(request.offset_bytes.saturating_add(request.size_bytes));
-    }
+) -> Result<(PackedFile, f64), String> {
     let mut scales: Vec<ScaleAddress> = extents_bytes
         .iter()
         .zip(sizes_bytes)
@@ -295,39 +362,40 @@ fn place(
             ));
         }
     }
-    let mut placed = Vec::with_capacity(kept.len());
+    let devices = Devices::default();
+    let unit_bytes = workload.alignment_bytes;
+    let block_bytes = workload.block_bytes.unwrap_or(LARGEST_REQUEST_BYTES).max(1);
+    let failed = |error: weir_trace::Error| error.to_string();
+    let mut placed = Spool::create(MOST_REQUESTS).map_err(failed)?;
     let mut scaled = Vec::with_capacity(1);
     let mut widened = 0u64;
-    for request in kept {
-        let file = request.device;
+    let mut sent = 0.0;
+    for request in kept.into_rows() {
+        let request = request.map_err(failed)?;
+        let size_bytes = sizes_bytes[request.device as usize];
         scaled.clear();
-        scales[file as usize]
-            .take(request, devices, &mut scaled)
+        scales[request.device as usize]
+            .take(request, &devices, &mut scaled)
             .map_err(|bound| format!("{} is out of range", bound.0))?;
         for request in &scaled {
             let start = request.offset_bytes / unit_bytes * unit_bytes;
             let end = request
                 .offset_bytes
                 .saturating_add(request.size_bytes)
-                .min(sizes_bytes[file as usize])
+                .min(size_bytes)
                 .next_multiple_of(unit_bytes)
-                .min(sizes_bytes[file as usize]);
+                .min(size_bytes);
             widened += u64::from(end - start > request.size_bytes);
-            let op = if request.op == TraceOp::Write { Op::Write } else { Op::Read };
-            placed.push(Recorded {
-                at_ns: request.arrival_ns,
-                file,
-                op,
-                offset_bytes: start,
-                size_bytes: end - start,
-            });
+            sent += (end - start).div_ceil(block_bytes) as f64;
+            let request = TraceRequest { offset_bytes: start, size_bytes: end - start, ..*request };
+            placed.push(&request, &devices).map_err(failed)?;
         }
     }
     if widened > 0 {
         notes.push(format!("{widened} requests widened to units of {unit_bytes} bytes"));
     }
     notes.extend(scales.iter().flat_map(Step::notes));
-    Ok(placed)
+    Ok((placed.finish().map_err(failed)?, sent))
 }
 
 /// The recording of a workload, if it has one.

@@ -92,7 +92,7 @@ impl Stream {
             .map(|recording| Tape::read(workload, recording, &options.folder, files.sizes_bytes()))
             .transpose()?;
         if let Some(tape) = &tape {
-            refuse(tape.demand(options.clients, options.duration_ns, workload.block_bytes))?;
+            refuse(tape.demand(options.clients, options.duration_ns))?;
         }
         let recipe = ClassRecipe {
             files,

@@ -11,14 +11,14 @@ use super::source::{Source, apart, refused};
 
 /// Write a trace in another format, with times since its first request.
 ///
-/// parquet is weir's requests.parquet, which `weir replay` sends; iolog is fio's I/O log, version 3
-/// (times in us); blktrace is one stream, OUT.blktrace.0; disksim is DiskSim's ASCII format. What the
+/// parquet is weir's requests.parquet, which `weir replay` sends; weir is weir's own format for long
+/// traces, which holds all that a trace has; iolog is fio's I/O log, version 3 (times in us); blktrace is one stream, OUT.blktrace.0; disksim is DiskSim's ASCII format. What the
 /// format cannot hold is counted.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     source: Source,
-    /// Format to write: parquet, iolog, blktrace or disksim
+    /// Format to write: parquet, weir, iolog, blktrace or disksim
     #[arg(long, value_name = "FORMAT")]
     to: String,
     /// File to write

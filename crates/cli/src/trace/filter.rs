@@ -38,7 +38,7 @@ pub struct Args {
     /// Write a file for each device into this folder instead
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     split_by_device: Option<PathBuf>,
-    /// Format to write: parquet, iolog, blktrace or disksim; told from the ending of --out if absent
+    /// Format to write: parquet, weir, iolog, blktrace or disksim; told from the ending of --out if absent
     #[arg(long = "as", value_name = "FORMAT")]
     target: Option<String>,
     #[command(flatten)]

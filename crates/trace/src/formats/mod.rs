@@ -27,6 +27,7 @@ mod systor;
 mod tencent;
 mod under_way;
 mod vscsi;
+mod weir;
 mod worldcup;
 
 pub use format::{Format, Open};

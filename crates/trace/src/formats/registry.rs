@@ -9,6 +9,7 @@ use crate::{Error, Reader};
 
 /// All formats, the most distinct marks first.
 pub const FORMATS: &[Format] = &[
+    super::weir::FORMAT,
     super::srt::FORMAT,
     super::blktrace::FORMAT,
     super::iolog::FORMAT,

@@ -1,4 +1,4 @@
-//! Trace writers: Parquet, fio's log, blktrace's stream, DiskSim's text.
+//! Trace writers: Parquet, weir's own format, fio's log, blktrace's stream, DiskSim's text.
 //!
 //! Times are relative to the trace's first request. Fields that a format cannot hold are left out or rounded, and counted.
 
@@ -7,6 +7,7 @@ mod disksim;
 mod iolog;
 mod partial;
 mod table;
+mod weir;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ use crate::{Devices, Error, Reader, TraceRequest};
 pub enum Target {
     /// Weir's `requests.parquet`, which `weir replay` sends.
     Parquet,
+    /// Weir's own trace format ([`crate::packed`]), which holds all that a trace has.
+    Weir,
     /// fio's I/O log, version 3.
     Iolog,
     /// The binary stream of blktrace(8).
@@ -30,12 +33,14 @@ pub enum Target {
 
 impl Target {
     /// All output formats.
-    pub const ALL: [Target; 4] = [Target::Parquet, Target::Iolog, Target::Blktrace, Target::Disksim];
+    pub const ALL: [Target; 5] =
+        [Target::Parquet, Target::Weir, Target::Iolog, Target::Blktrace, Target::Disksim];
 
-    /// `parquet`, `iolog`, `blktrace` or `disksim`.
+    /// `parquet`, `weir`, `iolog`, `blktrace` or `disksim`.
     pub fn name(self) -> &'static str {
         match self {
             Target::Parquet => "parquet",
+            Target::Weir => "weir",
             Target::Iolog => "iolog",
             Target::Blktrace => "blktrace",
             Target::Disksim => "disksim",
@@ -54,6 +59,7 @@ impl Target {
     pub fn create(self, path: &Path, class: &Class) -> Result<Box<dyn Writer>, Error> {
         Ok(match self {
             Target::Parquet => Box::new(table::TableFile::create(path, class.clone())?),
+            Target::Weir => Box::new(weir::WeirFile::create(path)?),
             Target::Iolog => Box::new(iolog::Iolog::create(path)?),
             Target::Blktrace => Box::new(blktrace::Stream::create(path)?),
             Target::Disksim => Box::new(disksim::Disksim::create(path)?),

@@ -24,11 +24,15 @@ impl Partial {
     }
 
     /// Writes with the errors of this file.
-    pub(super) fn put(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
-        match &mut self.file {
-            Some(file) => write(file).map_err(|source| Error::Io { path: self.partial.clone(), source }),
-            None => Ok(()),
-        }
+    pub(super) fn put<T>(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    ) -> Result<T, Error> {
+        let written = match &mut self.file {
+            Some(file) => write(file),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        };
+        written.map_err(|source| Error::Io { path: self.partial.clone(), source })
     }
 
     /// Completes the file; its name.

@@ -1,7 +1,8 @@
 //! Writers of the formats of records.
 
 use weir_trace::blktrace::{Record, category};
-use weir_trace::{TraceOp, TraceRequest};
+use weir_trace::write::{Class, Target};
+use weir_trace::{Devices, TraceOp, TraceRequest};
 
 use super::text::object;
 use super::{Codec, Covers, in_units};
@@ -23,6 +24,13 @@ const RECORDS: Codec = Codec {
 
 pub fn codecs() -> Vec<Codec> {
     vec![
+        Codec {
+            format: "weir",
+            keep: |all| in_units(all, 1).collect(),
+            device: |_, device| format!("disk {device}"),
+            encode: weir,
+            ..RECORDS
+        },
         Codec {
             format: "srt",
             keep: |all| in_units(all, 1000).enumerate().map(|(place, r)| srt_keeps(place, r)).collect(),
@@ -209,6 +217,20 @@ fn blktrace_events(request: &TraceRequest) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Weir's own format is written by the crate's only writer of it.
+fn weir(requests: &[TraceRequest]) -> Vec<u8> {
+    let mut devices = Devices::default();
+    for device in 0..4 {
+        devices.number(format!("disk {device}").as_bytes());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.weir");
+    let mut writer = Target::Weir.create(&path, &Class::PerDevice).unwrap();
+    requests.iter().for_each(|request| writer.write(request, &devices).unwrap());
+    writer.finish().unwrap();
+    std::fs::read(&path).unwrap()
 }
 
 const SRT_HEADER: &str = "$$TR_IOREC-1.3 (test)\0\ntracedate = \"Sat May 30 00:03:06 1992\";\ndisks = {\n\
