@@ -63,6 +63,12 @@ pub struct Args {
     /// Seed of written data
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Number of io_uring rings, each with a thread. Default: as many as the stream's highest rate needs
+    #[arg(long, value_name = "N")]
+    rings: Option<usize>,
+    /// Whether a kernel thread for each ring polls for submissions, which takes a CPU. Default: if it pays on this machine
+    #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
+    poll: Option<bool>,
     /// Allow other programs to write to the same block device
     #[arg(long)]
     shared: bool,
@@ -101,6 +107,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("write yes or no".to_owned()),
+    }
+}
+
 fn options(args: &Args) -> anyhow::Result<Options> {
     if !(args.timescale.is_finite() && args.timescale > 0.0) {
         return Err(bad_input(format!("--timescale {}: it must be a number above 0", args.timescale)));
@@ -113,6 +127,8 @@ fn options(args: &Args) -> anyhow::Result<Options> {
         grace,
         verify: args.verify,
         seed: args.seed,
+        rings: args.rings,
+        polled: args.poll,
         ..Options::default()
     })
 }
@@ -190,7 +206,12 @@ fn send(
     mut writer: TableWriter<Request>,
 ) -> anyhow::Result<Fidelity> {
     let stop = Arc::new(AtomicBool::new(false));
-    let options = Options { epoch_monotonic_ns: Some(epoch_ns), stop: Arc::clone(&stop), ..options.clone() };
+    let options = Options {
+        epoch_monotonic_ns: Some(epoch_ns),
+        stop: Arc::clone(&stop),
+        peak_per_s: Some(summary.peak_per_s / options.timescale),
+        ..options.clone()
+    };
     let bar = progress_bar(summary.requests);
     let mut unreadable = None;
     // Read a second time: the check has been through the whole of it.
@@ -231,6 +252,31 @@ fn progress_bar(requests: u64) -> ProgressBar {
     ProgressBar::new(requests).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
+fn print_certificate(fidelity: &Fidelity) {
+    let certificate = &fidelity.certificate;
+    let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{rate:.0}"));
+    let trusted = match certificate.trusted_per_s {
+        Some(rate) => format!("up to {rate:.0}/s"),
+        None => "at no rate that was asked often enough to tell".to_owned(),
+    };
+    println!(
+        "certificate: {}/s asked, {}/s kept, peak {:.0}/s; p99 of lateness at most {} us {trusted}",
+        rate(certificate.asked_per_s),
+        rate(certificate.kept_per_s),
+        certificate.peak_per_s,
+        certificate.limit_p99_ns / 1000
+    );
+    let submission = &fidelity.submission;
+    let ways = [
+        (submission.polled, "polled submissions"),
+        (submission.fixed_files, "registered files"),
+        (submission.fixed_buffers, "registered buffers"),
+    ];
+    let ways: Vec<&str> = ways.into_iter().filter(|(is_used, _)| *is_used).map(|(_, way)| way).collect();
+    let ways = if ways.is_empty() { String::new() } else { format!(" with {}", ways.join(", ")) };
+    println!("submission: {} io_uring{ways}", submission.rings);
+}
+
 fn print(fidelity: &Fidelity) {
     let us = |ns: u64| ns as f64 / 1e3;
     println!(
@@ -252,6 +298,7 @@ fn print(fidelity: &Fidelity) {
         fidelity.max_in_flight,
         fidelity.cpu_seconds
     );
+    print_certificate(fidelity);
     for target in &fidelity.targets {
         let way = if target.direct { "direct" } else { "buffered" };
         let note = if target.note.is_empty() { String::new() } else { format!(" ({})", target.note) };

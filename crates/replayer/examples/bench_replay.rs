@@ -1,9 +1,9 @@
-//! How late a replay is, ours beside fio's `read_iolog`, as the kernel's block layer saw both.
+//! How late a replay is at rising rates, ours beside fio's `read_iolog`, as the kernel's block layer saw both.
 //!
-//! 4 KiB random reads of a loop device over memory, Poisson arrivals. An outside observer, the
-//! tracepoint `block_bio_queue`, times both programs alike. Lateness is counted from the most favourable
-//! zero (the least late request of the run), since fio does not tell when it began; ours is also given
-//! from its own epoch. `cargo run --release -p weir-replayer --example bench_replay -- [ROUNDS] [SECONDS] [RATE]`
+//! 4 KiB random reads of a loop device over memory, Poisson arrivals. An outside observer, the tracepoint `block_bio_queue`,
+//! times both programs alike. Lateness is counted from the most favourable zero (the least late request of the run), since
+//! fio does not tell when it began; ours is also given from its own epoch, by which it is judged. First fio says what the
+//! device can do, in a closed loop. `cargo run --release -p weir-replayer --example bench_replay -- [ROUNDS] [RATE]...`
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -17,10 +17,20 @@ use std::process::Command;
 use common::LoopDevice;
 use common::block_trace::{BlockEvent, BlockTrace};
 use weir_records::Request;
-use weir_replayer::{Layout, Options, Route, Targets, replay};
+use weir_replayer::{Fidelity, Layout, LIMIT_P99_NS, Options, Route, Targets, replay};
 
 const LENGTH_BYTES: u64 = 1 << 30;
-const EVENTS: [&str; 2] = ["block_bio_queue", "block_rq_complete"];
+const QUEUED: &str = "block_bio_queue";
+const COMPLETED: &str = "block_rq_complete";
+/// Above this rate the completions are not observed: an observer of every second event costs what the replay has to spare.
+const COMPLETIONS_UP_TO: f64 = 20_000.0;
+const RATES: [f64; 9] =
+    [2_000.0, 20_000.0, 50_000.0, 75_000.0, 100_000.0, 150_000.0, 200_000.0, 250_000.0, 300_000.0];
+/// Requests of a run, and its longest time.
+const REQUESTS: f64 = 400_000.0;
+const LONGEST_S: f64 = 5.0;
+/// Limits on a rate that is kept: p99 of lateness, and span error.
+const LIMIT_SPAN: f64 = 0.001;
 
 /// One run as the observer saw it. Times in us, sorted.
 struct Run {
@@ -30,70 +40,128 @@ struct Run {
     /// Completion stamp after the block layer's completion, where the program gives stamps.
     stamp_delay: Option<Vec<f64>>,
     span_error: f64,
+    fidelity: Option<Fidelity>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let mut argument = |default: f64| arguments.next().map_or(Ok(default), |text| text.parse::<f64>());
-    let (rounds, seconds, rate) = (argument(3.0)? as usize, argument(5.0)?, argument(2000.0)?);
+    let rounds: usize = arguments.next().map_or(Ok(3), |text| text.parse())?;
+    let rates = arguments.map(|text| text.parse()).collect::<Result<Vec<f64>, _>>()?;
+    let rates = if rates.is_empty() { RATES.to_vec() } else { rates };
     let memory = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
     let folder = tempfile::tempdir_in(memory)?;
     let backing = folder.path().join("disk");
-    std::fs::File::create(&backing)?.set_len(LENGTH_BYTES)?;
+    std::fs::write(&backing, vec![1; LENGTH_BYTES as usize])?;
     let Some(device) = LoopDevice::attach(&backing, true) else {
         return Err("no loop device: run as root where there is /dev/loop-control".into());
     };
-    let stream = common::poisson(rate, seconds, LENGTH_BYTES, 1);
     let fio = Command::new("fio").arg("--version").output().ok().filter(|output| output.status.success());
     let version = fio.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     println!(
-        "{} reads of 4 KiB in {seconds} s, Poisson, on {} over memory; load {}",
-        stream.len(),
+        "reads of 4 KiB, Poisson, on {} over memory; {} CPUs, load {}",
         device.path.display(),
+        std::thread::available_parallelism()?,
         std::fs::read_to_string("/proc/loadavg")?.split(' ').next().unwrap_or("unknown")
     );
-    if version.is_none() {
-        println!("fio is not installed: no comparison (apt-get install fio)");
+    match &version {
+        Some(_) => println!("the device itself, in fio's closed loop of 64: {:.0} requests/s", closed_loop(&device)?),
+        None => println!("fio is not installed: no comparison (apt-get install fio)"),
     }
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for round in 0..rounds {
-        // Alternating which goes first keeps a drift of the machine out of the ratio.
-        for turn in 0..2 {
-            if (round + turn) % 2 == 0 {
-                ours.push(run_ours(&device, &stream)?);
-                show("weir", &ours[ours.len() - 1]);
-            } else if let Some(version) = &version {
-                theirs.push(run_fio(&device, &stream, folder.path())?);
-                show(version, &theirs[theirs.len() - 1]);
+    println!("lateness in us: median, p99, max (of {rounds} runs the middle one by p99); span error");
+    let mut best: [Option<f64>; 2] = [None, None];
+    for rate in rates {
+        let seconds = (REQUESTS / rate).min(LONGEST_S);
+        let stream = common::poisson(rate, seconds, LENGTH_BYTES, 1);
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for round in 0..rounds {
+            // Alternating which goes first keeps a drift of the machine out of the ratio.
+            for turn in 0..2 {
+                if (round + turn) % 2 == 0 {
+                    ours.push(run_ours(&device, &stream, rate)?);
+                } else if version.is_some() {
+                    theirs.push(run_fio(&device, &stream, folder.path(), rate)?);
+                }
+            }
+        }
+        println!("{rate:>7.0}/s");
+        let ours = middle(ours);
+        show("weir", ours.as_ref());
+        let theirs = middle(theirs);
+        show(version.as_deref().unwrap_or("fio"), theirs.as_ref());
+        for (best, run) in best.iter_mut().zip([ours, theirs]) {
+            if run.is_some_and(|run| run.is_kept()) {
+                *best = Some(best.map_or(rate, |best: f64| best.max(rate)));
             }
         }
     }
-    conclude(&ours, &theirs);
+    let names = ["weir", version.as_deref().unwrap_or("fio")];
+    for (name, best) in names.into_iter().zip(best) {
+        let best = best.map_or("none of these".to_owned(), |rate| format!("{rate:.0} requests/s"));
+        println!(
+            "{name}: highest rate with p99 of at most {} us and a span within {} %: {best}",
+            LIMIT_P99_NS / 1000,
+            LIMIT_SPAN * 100.0
+        );
+    }
     Ok(())
 }
 
-fn run_ours(device: &LoopDevice, stream: &[Request]) -> Result<Run, Box<dyn Error>> {
+impl Run {
+    /// The lateness by which a run is judged.
+    fn judged(&self) -> &[f64] {
+        self.from_epoch.as_deref().unwrap_or(&self.lateness)
+    }
+
+    fn is_kept(&self) -> bool {
+        quantile(self.judged(), 0.99) <= LIMIT_P99_NS as f64 / 1e3 && self.span_error.abs() <= LIMIT_SPAN
+    }
+}
+
+/// What the device does if it always has 64 requests, per second.
+fn closed_loop(device: &LoopDevice) -> Result<f64, Box<dyn Error>> {
+    let output = Command::new("fio")
+        .args(["--name=closed", "--direct=1", "--ioengine=io_uring", "--iodepth=64", "--rw=randread", "--bs=4k"])
+        .args(["--time_based", "--runtime=3", "--output-format=json", "--readonly"])
+        .arg(format!("--filename={}", device.path.display()))
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let start = text.find('{').ok_or_else(|| format!("fio: {}", String::from_utf8_lossy(&output.stderr)))?;
+    let report: serde_json::Value = serde_json::from_str(&text[start..])?;
+    report["jobs"][0]["read"]["iops"].as_f64().ok_or_else(|| "fio gave no rate".into())
+}
+
+/// Events to observe at a rate.
+fn events(rate: f64) -> &'static [&'static str] {
+    if rate <= COMPLETIONS_UP_TO { &[QUEUED, COMPLETED] } else { &[QUEUED] }
+}
+
+fn run_ours(device: &LoopDevice, stream: &[Request], rate: f64) -> Result<Run, Box<dyn Error>> {
     let targets = Targets::open(&Layout { default: Some(Route::to(&device.path)), ..Layout::default() })?;
-    let trace = BlockTrace::start(&device.numbers(), &EVENTS)?;
-    let mut rows = Vec::new();
-    let fidelity = replay(stream.iter().cloned(), &targets, &Options::default(), |row| rows.push(row))?;
+    let watched = events(rate);
+    let trace = BlockTrace::start(&device.numbers(), watched, watched.len() * stream.len())?;
+    let options = Options { peak_per_s: Some(rate), ..Options::default() };
+    let mut rows = Vec::with_capacity(stream.len());
+    let fidelity = replay(stream.iter().cloned(), &targets, &options, |row| rows.push(row))?;
     let events = trace.stop()?;
     let mut run = observe(stream, &events)?;
     let epoch = fidelity.epoch_monotonic_ns;
-    let queued = times(stream, &events, "block_bio_queue")?;
+    let queued = times(stream, &events, QUEUED)?;
     let late = queued.iter().zip(stream).map(|(at, request)| (at - epoch - request.intended_ns) as f64 / 1e3);
     run.from_epoch = Some(sorted(late.collect()));
-    rows.sort_by_key(|row| row.request);
-    let completed = times(stream, &events, "block_rq_complete")?;
-    let delay = completed
-        .iter()
-        .zip(&rows)
-        .filter_map(|(at, row)| Some((epoch + row.completed_ns? - at) as f64 / 1e3));
-    run.stamp_delay = Some(sorted(delay.collect()));
+    if watched.contains(&COMPLETED) {
+        rows.sort_by_key(|row| row.request);
+        let completed = times(stream, &events, COMPLETED)?;
+        let delay = completed
+            .iter()
+            .zip(&rows)
+            .filter_map(|(at, row)| Some((epoch + row.completed_ns? - at) as f64 / 1e3));
+        run.stamp_delay = Some(sorted(delay.collect()));
+    }
+    run.fidelity = Some(fidelity);
     Ok(run)
 }
 
-fn run_fio(device: &LoopDevice, stream: &[Request], folder: &Path) -> Result<Run, Box<dyn Error>> {
+fn run_fio(device: &LoopDevice, stream: &[Request], folder: &Path, rate: f64) -> Result<Run, Box<dyn Error>> {
     let name = device.path.display();
     let mut log = format!("fio version 3 iolog\n0 {name} add\n0 {name} open\n");
     for request in stream {
@@ -110,7 +178,8 @@ fn run_fio(device: &LoopDevice, stream: &[Request], folder: &Path) -> Result<Run
     writeln!(log, "{last} {name} close")?;
     let path = folder.join("stream.iolog");
     std::fs::write(&path, log)?;
-    let trace = BlockTrace::start(&device.numbers(), &EVENTS)?;
+    let watched = events(rate);
+    let trace = BlockTrace::start(&device.numbers(), watched, watched.len() * stream.len())?;
     let output = Command::new("fio")
         .args(["--name=replay", "--direct=1", "--ioengine=libaio", "--iodepth=64"])
         .arg(format!("--read_iolog={}", path.display()))
@@ -139,7 +208,7 @@ fn times(stream: &[Request], events: &[BlockEvent], event: &str) -> Result<Vec<i
 }
 
 fn observe(stream: &[Request], events: &[BlockEvent]) -> Result<Run, Box<dyn Error>> {
-    let at = times(stream, events, "block_bio_queue")?;
+    let at = times(stream, events, QUEUED)?;
     let late: Vec<i64> = at.iter().zip(stream).map(|(at, request)| at - request.intended_ns).collect();
     let zero = late.iter().min().copied().unwrap_or(0);
     let last = stream.len() - 1;
@@ -149,7 +218,15 @@ fn observe(stream: &[Request], events: &[BlockEvent]) -> Result<Run, Box<dyn Err
         from_epoch: None,
         stamp_delay: None,
         span_error: span - 1.0,
+        fidelity: None,
     })
+}
+
+/// The run in the middle by the 99th percentile.
+fn middle(mut runs: Vec<Run>) -> Option<Run> {
+    runs.sort_by(|one, two| quantile(one.judged(), 0.99).total_cmp(&quantile(two.judged(), 0.99)));
+    let place = runs.len() / 2;
+    (place < runs.len()).then(|| runs.swap_remove(place))
 }
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {
@@ -163,45 +240,31 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 fn quantiles(sorted: &[f64]) -> String {
     let [median, p99, max] = [0.5, 0.99, 1.0].map(|share| quantile(sorted, share));
-    format!("median {median:9.1}  p99 {p99:9.1}  max {max:9.1} us")
+    format!("{median:>11.1} {p99:>11.1} {max:>11.1}")
 }
 
-fn show(name: &str, run: &Run) {
-    println!(
-        "{name:9} lateness     {}   span error {:+.4} %",
-        quantiles(&run.lateness),
-        run.span_error * 100.0
-    );
+fn show(name: &str, run: Option<&Run>) {
+    let Some(run) = run else { return };
+    println!("  {name:<12} {}   {:+.4} %", quantiles(&run.lateness), run.span_error * 100.0);
     if let Some(from_epoch) = &run.from_epoch {
-        println!("{:9} from epoch   {}", "", quantiles(from_epoch));
+        println!("  {:<12} {}", "from epoch", quantiles(from_epoch));
     }
     if let Some(delay) = &run.stamp_delay {
-        println!("{:9} stamp delay  {}", "", quantiles(delay));
+        println!("  {:<12} {}", "stamp delay", quantiles(delay));
     }
-}
-
-fn conclude(ours: &[Run], theirs: &[Run]) {
-    let middle = |values: Vec<f64>| quantile(&sorted(values), 0.5);
-    let median = |runs: &[Run]| middle(runs.iter().map(|run| quantile(&run.lateness, 0.5)).collect());
-    let span = |runs: &[Run]| middle(runs.iter().map(|run| run.span_error.abs()).collect());
-    if !theirs.is_empty() {
+    if let Some(fidelity) = &run.fidelity {
+        let (submission, certificate) = (&fidelity.submission, &fidelity.certificate);
         println!(
-            "median of {} runs: lateness {:.1} us against fio's {:.1} us ({:.0} times less); span error {:.4} % against {:.4} %",
-            ours.len(),
-            median(ours),
-            median(theirs),
-            median(theirs) / median(ours).max(1.0),
-            span(ours) * 100.0,
-            span(theirs) * 100.0
+            "  {:<12} {} rings{}{}{}{}; trusted up to {}; handing over {:.1} us, {} starved",
+            "",
+            submission.rings,
+            if submission.polled { ", polled" } else { "" },
+            if submission.cooperative { ", cooperative" } else { "" },
+            if submission.fixed_files { ", fixed files" } else { "" },
+            if submission.fixed_buffers { ", fixed buffers" } else { "" },
+            certificate.trusted_per_s.map_or("no rate".to_owned(), |rate| format!("{rate:.0}/s")),
+            fidelity.handover_median_ns as f64 / 1e3,
+            fidelity.starved
         );
     }
-    let from_epoch =
-        middle(ours.iter().filter_map(|run| Some(quantile(run.from_epoch.as_ref()?, 0.5))).collect());
-    let met = |yes: bool| if yes { "met" } else { "missed" };
-    println!(
-        "median lateness from the epoch {from_epoch:.1} us (at most 60: {}), span error {:.4} % (below 0.1: {})",
-        met(from_epoch <= 60.0),
-        span(ours) * 100.0,
-        met(span(ours) < 0.001)
-    );
 }

@@ -1,7 +1,7 @@
 //! Detection of targets whose submission blocks.
 
 /// A submission has blocked if it slept (and did not only lose its CPU) and took longer than this.
-const BLOCKED_NS: i64 = 500_000;
+pub(crate) const BLOCKED_NS: i64 = 500_000;
 /// One request blocked for this long is enough: all requests due in this time were late.
 const STALLED_NS: i64 = 5_000_000;
 /// After this number of blocked requests the target's requests go to worker threads...

@@ -23,6 +23,8 @@ pub struct StreamSummary {
     /// How much earlier than one of its predecessors a request is, at most, ns. Above 0 the stream
     /// must be read through [`crate::Reordered`].
     pub disorder_ns: i64,
+    /// Most requests that are intended in any window of 10 ms, per second; of a stream out of order a lower bound.
+    pub peak_per_s: f64,
     /// Requests by class.
     pub classes: BTreeMap<Arc<str>, u64>,
 }
@@ -32,12 +34,18 @@ pub struct StreamSummary {
 pub struct Check<'a> {
     targets: &'a Targets,
     summary: StreamSummary,
+    /// Number of the window of the last request, and requests in it.
+    window: (i64, u64),
 }
+
+/// Length of a window, ns, and windows in a second.
+const WINDOW_NS: i64 = 10_000_000;
+const WINDOWS_PER_S: f64 = 100.0;
 
 impl<'a> Check<'a> {
     /// A check without requests.
     pub fn new(targets: &'a Targets) -> Self {
-        Check { targets, summary: StreamSummary::default() }
+        Check { targets, summary: StreamSummary::default(), window: (i64::MIN, 0) }
     }
 
     /// Checks the next request of the stream.
@@ -60,6 +68,9 @@ impl<'a> Check<'a> {
         summary.last_intended_ns = Some(latest.max(request.intended_ns));
         summary.first_intended_ns =
             Some(summary.first_intended_ns.unwrap_or(request.intended_ns).min(request.intended_ns));
+        let window = request.intended_ns.div_euclid(WINDOW_NS);
+        self.window = if self.window.0 == window { (window, self.window.1 + 1) } else { (window, 1) };
+        summary.peak_per_s = summary.peak_per_s.max(self.window.1 as f64 * WINDOWS_PER_S);
         match summary.classes.get_mut(&request.class) {
             Some(count) => *count += 1,
             None => {

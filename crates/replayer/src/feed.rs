@@ -26,16 +26,17 @@ pub(crate) struct Planned {
     pub key: Key,
 }
 
-/// Turns a stream into planned requests, until it ends or the receiver is dropped.
+/// Turns a stream into planned requests, by turns for each receiver, until it ends or one of them is dropped.
 pub(crate) fn read_ahead(
     stream: impl Iterator<Item = Request>,
     targets: &Targets,
     timescale: f64,
     seed: u64,
-    to: &SyncSender<Vec<Planned>>,
+    to: &[SyncSender<Vec<Planned>>],
 ) {
     let mut keys = KeyCache { seed, last: None };
-    let mut chunk = Vec::with_capacity(CHUNK);
+    let mut chunks: Vec<_> = to.iter().map(|_| Vec::with_capacity(CHUNK)).collect();
+    let mut turn = 0;
     for mut request in stream {
         scale(&mut request, timescale);
         request.submitted_ns = None;
@@ -45,14 +46,19 @@ pub(crate) fn read_ahead(
         let transfer = targets.resolve(&request).ok();
         request.device = transfer.map(|transfer| Arc::clone(&targets.names[transfer.target]));
         let key = keys.get(&request);
+        let chunk = &mut chunks[turn];
         chunk.push(Planned { request, transfer, key });
-        if chunk.len() == CHUNK && to.send(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK))).is_err()
+        if chunk.len() == CHUNK
+            && to[turn].send(std::mem::replace(chunk, Vec::with_capacity(CHUNK))).is_err()
         {
             return;
         }
+        turn = if turn + 1 == to.len() { 0 } else { turn + 1 };
     }
-    // Without a receiver the replay has ended with an error.
-    let _ = to.send(chunk);
+    for (to, chunk) in to.iter().zip(chunks) {
+        // Without a receiver the replay has ended with an error.
+        let _ = to.send(chunk);
+    }
 }
 
 fn scale(request: &mut Request, timescale: f64) {

@@ -6,6 +6,8 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use weir_host::thread::Scheduling;
 
+use crate::certificate::{ByRate, Certificate};
+use crate::submission::Submission;
 use crate::Error;
 use crate::target::{Kind, Target};
 
@@ -77,6 +79,10 @@ pub struct Fidelity {
     pub queue_overflows: u64,
     /// Scheduling class of the pacing thread.
     pub scheduling: Scheduling,
+    /// How requests were handed to the kernel.
+    pub submission: Submission,
+    /// How far the timing may be trusted.
+    pub certificate: Certificate,
     /// Each target, in the order of first mention.
     pub targets: Vec<TargetReport>,
 }
@@ -120,6 +126,8 @@ impl Fidelity {
             *self.errors.entry(errno).or_default() += count;
         }
         self.cpu_seconds += other.cpu_seconds;
+        self.submission.rings += other.submission.rings;
+        self.certificate = self.certificate.and(other.certificate);
         self.targets.extend(other.targets);
         self
     }
@@ -129,8 +137,11 @@ impl Fidelity {
 pub(crate) struct Recorder {
     lateness: Histogram<u64>,
     handover: Histogram<u64>,
-    first: Option<(i64, i64)>,
-    last: (i64, i64),
+    by_rate: ByRate,
+    /// Intended time and submission of the first request and of the last.
+    ends: Option<[(i64, i64); 2]>,
+    /// Of the requests after the warm-up: number, first and last.
+    measured: (u64, Option<[(i64, i64); 2]>),
     pub fidelity: Fidelity,
 }
 
@@ -142,7 +153,12 @@ fn histogram() -> Result<Histogram<u64>, Error> {
 }
 
 impl Recorder {
-    pub fn new(targets: &[Target], epoch_monotonic_ns: i64, scheduling: Scheduling) -> Result<Self, Error> {
+    pub fn new(
+        targets: &[Target],
+        epoch_monotonic_ns: i64,
+        scheduling: Scheduling,
+        submission: Submission,
+    ) -> Result<Self, Error> {
         let report = |target: &Target| TargetReport {
             path: target.path.display().to_string(),
             kind: target.kind,
@@ -155,8 +171,9 @@ impl Recorder {
         Ok(Recorder {
             lateness: histogram()?,
             handover: histogram()?,
-            first: None,
-            last: (0, 0),
+            by_rate: ByRate::new(submission.rings.max(1)),
+            ends: None,
+            measured: (0, None),
             fidelity: Fidelity {
                 epoch_monotonic_ns,
                 planned: 0,
@@ -181,21 +198,27 @@ impl Recorder {
                 starved: 0,
                 queue_overflows: 0,
                 scheduling,
+                submission,
+                certificate: Certificate::default(),
                 targets: targets.iter().map(report).collect(),
             },
         })
     }
 
     /// Records a submission; both times are relative to the epoch. Requests of the warm-up do not count.
-    pub fn sent(&mut self, intended_ns: i64, submitted_ns: i64, warmup: bool) {
-        let late = u64::try_from(submitted_ns - intended_ns).unwrap_or(0);
+    pub fn sent(&mut self, intended_ns: i64, submitted_ns: i64, warmup: bool) -> Result<(), Error> {
+        let times = (intended_ns, submitted_ns);
         if !warmup {
+            let late = u64::try_from(submitted_ns - intended_ns).unwrap_or(0);
             self.lateness.saturating_record(late);
             self.fidelity.lateness_max_ns = self.fidelity.lateness_max_ns.max(late);
+            self.by_rate.add(intended_ns, late)?;
+            self.measured.0 += 1;
+            self.measured.1.get_or_insert([times; 2])[1] = times;
         }
-        self.first.get_or_insert((intended_ns, submitted_ns));
-        self.last = (intended_ns, submitted_ns);
+        self.ends.get_or_insert([times; 2])[1] = times;
         self.fidelity.sent += 1;
+        Ok(())
     }
 
     /// Records the time of a submission call.
@@ -205,20 +228,68 @@ impl Recorder {
         self.fidelity.handover_max_ns = self.fidelity.handover_max_ns.max(took);
     }
 
+    /// Adds what another ring of the same replay recorded.
+    pub fn merge(&mut self, other: Recorder) -> Result<(), Error> {
+        // All have the same bounds.
+        let _ = self.lateness.add(&other.lateness);
+        let _ = self.handover.add(&other.handover);
+        self.by_rate.merge(other.by_rate)?;
+        self.ends = outermost(self.ends, other.ends);
+        self.measured = (self.measured.0 + other.measured.0, outermost(self.measured.1, other.measured.1));
+        let (ours, more) = (&mut self.fidelity, other.fidelity);
+        for (sum, more) in [
+            (&mut ours.planned, more.planned),
+            (&mut ours.sent, more.sent),
+            (&mut ours.completed, more.completed),
+            (&mut ours.failed, more.failed),
+            (&mut ours.unfinished, more.unfinished),
+            (&mut ours.refused, more.refused),
+            (&mut ours.stopped, more.stopped),
+            (&mut ours.max_in_flight, more.max_in_flight),
+            (&mut ours.held_back, more.held_back),
+            (&mut ours.starved, more.starved),
+            (&mut ours.queue_overflows, more.queue_overflows),
+        ] {
+            *sum += more;
+        }
+        ours.lateness_max_ns = ours.lateness_max_ns.max(more.lateness_max_ns);
+        ours.handover_max_ns = ours.handover_max_ns.max(more.handover_max_ns);
+        for (errno, count) in more.errors {
+            *ours.errors.entry(errno).or_default() += count;
+        }
+        ours.cpu_seconds += more.cpu_seconds;
+        if more.scheduling == Scheduling::Other {
+            ours.scheduling = Scheduling::Other;
+        }
+        ours.submission.fixed_buffers &= more.submission.fixed_buffers;
+        for (target, more) in ours.targets.iter_mut().zip(more.targets) {
+            target.rounded += more.rounded;
+            target.handed_to_workers += more.handed_to_workers;
+        }
+        Ok(())
+    }
+
     /// The report, with its quantiles.
-    pub fn finish(self) -> Fidelity {
+    pub fn finish(self) -> Result<Fidelity, Error> {
         let mut fidelity = self.fidelity;
         fidelity.lateness_median_ns = self.lateness.value_at_quantile(0.5);
         fidelity.lateness_p99_ns = self.lateness.value_at_quantile(0.99);
         fidelity.lateness_p999_ns = self.lateness.value_at_quantile(0.999);
         fidelity.handover_median_ns = self.handover.value_at_quantile(0.5);
         fidelity.handover_p99_ns = self.handover.value_at_quantile(0.99);
-        if let Some(first) = self.first
-            && self.last.0 > first.0
+        if let Some([first, last]) = self.ends
+            && last.0 > first.0
         {
-            let span = (self.last.1 - first.1) as f64 / (self.last.0 - first.0) as f64;
+            let span = (last.1 - first.1) as f64 / (last.0 - first.0) as f64;
             fidelity.span_error = Some(span - 1.0);
         }
+        let (requests, ends) = self.measured;
+        let rate = |time: fn(&(i64, i64)) -> i64| {
+            let [first, last] = ends?;
+            let span_ns = time(&last) - time(&first);
+            (span_ns > 0).then(|| (requests - 1) as f64 * 1e9 / span_ns as f64)
+        };
+        fidelity.certificate = self.by_rate.finish(rate(|times| times.0), rate(|times| times.1))?;
         for target in &mut fidelity.targets {
             let mut notes = Vec::new();
             if !target.direct {
@@ -235,7 +306,17 @@ impl Recorder {
             }
             target.note = notes.join("; ");
         }
-        fidelity
+        Ok(fidelity)
+    }
+}
+
+/// The first of the firsts and the last of the lasts.
+fn outermost(one: Option<[(i64, i64); 2]>, two: Option<[(i64, i64); 2]>) -> Option<[(i64, i64); 2]> {
+    match (one, two) {
+        (Some([first, last]), Some([other_first, other_last])) => {
+            Some([first.min(other_first), last.max(other_last)])
+        }
+        (one, two) => one.or(two),
     }
 }
 
@@ -245,16 +326,35 @@ mod tests {
 
     #[test]
     fn lateness_and_span_are_those_of_the_definition() {
-        let mut recorder = Recorder::new(&[], 5, Scheduling::Other).unwrap();
+        let one = Submission { rings: 1, ..Submission::default() };
+        let mut recorder = Recorder::new(&[], 5, Scheduling::Other, one).unwrap();
         for i in 0..100_i64 {
-            recorder.sent(i * 1000, i * 1010 + 7, false);
+            recorder.sent(i * 1000, i * 1010 + 7, false).unwrap();
         }
-        recorder.sent(100_000, 900_000_000, true);
-        recorder.sent(100_000, 101_000 + 7, false);
-        let fidelity = recorder.finish();
+        recorder.sent(100_000, 900_000_000, true).unwrap();
+        recorder.sent(100_000, 101_000 + 7, false).unwrap();
+        let fidelity = recorder.finish().unwrap();
+        assert!((fidelity.certificate.asked_per_s.unwrap() - 1e6).abs() < 1e-3);
+        assert!((fidelity.certificate.kept_per_s.unwrap() - 1e6 / 1.01).abs() < 1e-3);
         assert_eq!((fidelity.sent, fidelity.lateness_max_ns), (102, 100 * 10 + 7));
         assert!((fidelity.span_error.unwrap() - 0.01).abs() < 1e-12);
         assert!((497..=507).contains(&fidelity.lateness_median_ns), "{}", fidelity.lateness_median_ns);
-        assert_eq!(Recorder::new(&[], 0, Scheduling::Fifo).unwrap().finish().span_error, None);
+        let empty = Recorder::new(&[], 0, Scheduling::Fifo, one).unwrap().finish().unwrap();
+        assert_eq!((empty.span_error, empty.certificate.asked_per_s), (None, None));
+    }
+
+    #[test]
+    fn two_rings_that_send_by_turns_are_one_replay() {
+        let two = Submission { rings: 2, ..Submission::default() };
+        let mut rings = [0, 1].map(|_| Recorder::new(&[], 0, Scheduling::Fifo, two).unwrap());
+        for i in 0..2000_i64 {
+            rings[i as usize % 2].sent(i * 1000, i * 1000 + 10 * (i % 2), false).unwrap();
+        }
+        let [mut merged, other] = rings;
+        merged.merge(other).unwrap();
+        let fidelity = merged.finish().unwrap();
+        assert_eq!((fidelity.sent, fidelity.lateness_max_ns), (2000, 10));
+        assert!((fidelity.span_error.unwrap() - 10.0 / 1_999_000.0).abs() < 1e-12);
+        assert!((fidelity.certificate.asked_per_s.unwrap() - 1e6).abs() < 1e-3);
     }
 }

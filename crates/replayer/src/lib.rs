@@ -10,6 +10,7 @@
 
 mod blocking;
 mod buffer;
+mod certificate;
 mod check;
 mod error;
 mod feed;
@@ -20,15 +21,18 @@ mod reorder;
 mod replay;
 mod ring;
 mod slots;
+mod submission;
 mod target;
 mod targets;
 mod wait;
 
+pub use certificate::{Certificate, LIMIT_P99_NS, RateLateness};
 pub use check::{Check, StreamSummary};
 pub use error::Error;
 pub use fidelity::{Fidelity, TargetReport};
 pub use options::{Options, Progress};
 pub use reorder::Reordered;
 pub use replay::replay;
+pub use submission::Submission;
 pub use target::Kind;
 pub use targets::{Layout, Route, Targets};

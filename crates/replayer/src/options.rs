@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::Error;
 
+/// Most rings of a replay.
+const MOST_RINGS: usize = 64;
+
 /// Progress of a replay; readable from any thread.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -36,6 +39,12 @@ pub struct Options {
     pub seed: u64,
     /// Maximum memory for data in flight; requests beyond it wait, are late, and are counted.
     pub max_buffer_bytes: usize,
+    /// Number of rings, each with a thread; `None` for as many as the expected rate needs.
+    pub rings: Option<usize>,
+    /// Whether a kernel thread for each ring polls for submissions; `None` if it pays on this machine.
+    pub polled: Option<bool>,
+    /// The highest rate that is expected, in requests per second; `None` if it is not known.
+    pub peak_per_s: Option<f64>,
     /// Updated as the replay goes on.
     pub progress: Arc<Progress>,
 }
@@ -51,6 +60,9 @@ impl Default for Options {
             verify: false,
             seed: 0,
             max_buffer_bytes: 2 << 30,
+            rings: None,
+            polled: None,
+            peak_per_s: None,
             progress: Arc::default(),
         }
     }
@@ -63,6 +75,11 @@ impl Options {
         };
         if !(self.timescale.is_finite() && self.timescale > 0.0) {
             return wrong("timescale", &self.timescale, "a number above 0");
+        }
+        if let Some(rings) = self.rings
+            && !(1..=MOST_RINGS).contains(&rings)
+        {
+            return wrong("rings", &rings, "1 to 64");
         }
         match self.fifo_priority {
             Some(priority) if !(1..=99).contains(&priority) => wrong("fifo_priority", &priority, "1 to 99"),

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
@@ -9,12 +10,13 @@ use weir_host::clock::{monotonic_ns, thread_cpu_seconds};
 use weir_host::thread::{self, Scheduling};
 use weir_records::{Op, Request};
 
-use crate::blocking::Blocking;
+use crate::blocking::{BLOCKED_NS, Blocking};
 use crate::buffer::{Buffer, Pool};
 use crate::feed::{Empty, Feed, Planned};
-use crate::fidelity::{Fidelity, Recorder};
+use crate::fidelity::Recorder;
 use crate::ring::{Completion, Ring};
 use crate::slots::Slots;
+use crate::submission::Submission;
 use crate::wait::{SpinBudget, WakeDelay};
 use crate::{Error, Options, Targets};
 
@@ -60,6 +62,8 @@ pub(crate) struct Pacer<'a> {
     wake: WakeDelay,
     spinning: SpinBudget,
     blocking: Vec<Blocking>,
+    /// Voluntary context switches when the thread last slept of its own accord.
+    switches: i64,
     recorder: Recorder,
     completions: Vec<Completion>,
     done: Vec<Request>,
@@ -72,14 +76,22 @@ impl<'a> Pacer<'a> {
     pub fn new(
         targets: &'a Targets,
         options: &'a Options,
+        submission: Submission,
+        epoch_ns: &OnceLock<i64>,
         mut feed: Feed,
         sink: Sender<Vec<Request>>,
     ) -> Result<Self, Error> {
         thread::sleep_precisely();
         let scheduling = options.fifo_priority.map_or(Scheduling::Other, thread::request_fifo);
-        let ring = Ring::new()?;
+        let mut ring = Ring::new(submission.polled)?;
+        let pool = Pool::new(options.max_buffer_bytes / submission.rings);
+        // SAFETY: the pool keeps the arena while any buffer was not given back. Pages that are registered stay pinned, so that
+        // the kernel would use none that an earlier unmapping had freed.
+        unsafe { ring.register(&targets.descriptors(), pool.arena()) };
         feed.wait_for_first();
-        let epoch_ns = options.epoch_monotonic_ns.unwrap_or_else(|| monotonic_ns() + LEAD_NS);
+        let epoch_ns =
+            options.epoch_monotonic_ns.unwrap_or_else(|| *epoch_ns.get_or_init(|| monotonic_ns() + LEAD_NS));
+        let submission = submission.with(ring.ways());
         Ok(Pacer {
             _targets: PhantomData,
             options,
@@ -88,11 +100,12 @@ impl<'a> Pacer<'a> {
             feed,
             upcoming: Upcoming::Unknown(Empty::Starved),
             flights: Slots::default(),
-            pool: Pool::new(options.max_buffer_bytes),
+            pool,
             wake: WakeDelay::new(),
             spinning: SpinBudget::new(monotonic_ns()),
             blocking: targets.targets.iter().map(|_| Blocking::default()).collect(),
-            recorder: Recorder::new(&targets.targets, epoch_ns, scheduling)?,
+            switches: thread::voluntary_switches(),
+            recorder: Recorder::new(&targets.targets, epoch_ns, scheduling, submission)?,
             completions: Vec::new(),
             done: Vec::new(),
             passed_on_ns: 0,
@@ -101,7 +114,7 @@ impl<'a> Pacer<'a> {
     }
 
     /// Sends the whole stream, waits for outstanding requests, and reports.
-    pub fn run(mut self) -> Result<Fidelity, Error> {
+    pub fn run(mut self) -> Result<Recorder, Error> {
         self.look_ahead();
         while !self.options.stop.load(Ordering::Relaxed) {
             self.take_completions();
@@ -194,19 +207,23 @@ impl<'a> Pacer<'a> {
             }
         }
         let sent = &sent[..count];
-        let switches = thread::voluntary_switches();
         let before = monotonic_ns();
         for &slot in sent {
             if let Some(flight) = self.flights.get_mut(slot) {
                 let request = &mut flight.planned.request;
                 let submitted_ns = before - self.epoch_ns;
                 request.submitted_ns = Some(submitted_ns);
-                self.recorder.sent(request.intended_ns, submitted_ns, request.warmup);
+                self.recorder.sent(request.intended_ns, submitted_ns, request.warmup)?;
             }
         }
         self.submit()?;
         let took_ns = monotonic_ns() - before;
-        self.note_handover(sent, took_ns, thread::voluntary_switches() > switches);
+        // Whether it slept matters only if it was long, and asking costs as much as a request.
+        let slept = took_ns > BLOCKED_NS && {
+            let switches = thread::voluntary_switches();
+            std::mem::replace(&mut self.switches, switches) < switches
+        };
+        self.note_handover(sent, took_ns, slept);
         let fidelity = &mut self.recorder.fidelity;
         fidelity.max_in_flight = fidelity.max_in_flight.max(self.flights.occupied() as u64);
         self.options.progress.sent.fetch_add(count as u64, Ordering::Relaxed);
@@ -226,7 +243,10 @@ impl<'a> Pacer<'a> {
             // SAFETY: the buffer is at least as long as the transfer and stays in its slot, at the
             // same address, until the completion is taken or, failing that, forever (`InFlight`); the
             // targets, which own the descriptor, outlive the pacer.
-            unsafe { self.ring.push(transfer, buffer.as_mut_ptr(), slot as u64, by_worker)? };
+            unsafe {
+                let in_arena = buffer.is_in_arena();
+                self.ring.push(transfer, buffer.as_mut_ptr(), in_arena, slot as u64, by_worker)?;
+            }
         }
         self.flights.fill(slot, InFlight { planned, buffer: ManuallyDrop::new(buffer) });
         Ok(slot)
@@ -269,6 +289,7 @@ impl<'a> Pacer<'a> {
             if self.ring.wait(wake - monotonic_ns())? {
                 self.wake.observe(monotonic_ns() - wake);
             }
+            self.switches = thread::voluntary_switches();
             return Ok(());
         }
         let mut end = monotonic_ns();
@@ -282,7 +303,9 @@ impl<'a> Pacer<'a> {
 
     fn sleep(&mut self, timeout_ns: i64) -> Result<(), Error> {
         self.pass_on(monotonic_ns());
-        self.ring.wait(timeout_ns).map(|_| ())
+        self.ring.wait(timeout_ns)?;
+        self.switches = thread::voluntary_switches();
+        Ok(())
     }
 
     fn take_completions(&mut self) {
@@ -364,7 +387,11 @@ impl<'a> Pacer<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Fidelity, Error> {
+    fn finish(mut self) -> Result<Recorder, Error> {
+        // With requests outstanding the kernel may wait for them, which can take forever.
+        if self.flights.occupied() == 0 {
+            self.ring.unregister();
+        }
         for flight in self.flights.drain() {
             let mut request = flight.planned.request;
             request.status = libc::ETIMEDOUT;
@@ -387,6 +414,6 @@ impl<'a> Pacer<'a> {
         let _ = self.sink.send(self.done);
         self.recorder.fidelity.queue_overflows = self.ring.overflows;
         self.recorder.fidelity.cpu_seconds = thread_cpu_seconds();
-        Ok(self.recorder.finish())
+        Ok(self.recorder)
     }
 }

@@ -1,16 +1,18 @@
 //! Threads of a replay: read-ahead, pacing, results.
 
+use std::sync::OnceLock;
 use std::sync::mpsc::{channel, sync_channel};
 
 use weir_records::Request;
 
 use crate::feed::{CHUNKS_AHEAD, Feed, read_ahead};
 use crate::pacer::Pacer;
+use crate::submission::Submission;
 use crate::{Error, Fidelity, Options, Targets};
 
 /// Sends a stream, in order of intended time, to its targets, and returns its fidelity.
 ///
-/// `sink` receives every request once, on the calling thread, in order of completion: with
+/// `sink` receives every request once, on the calling thread, in order of completion (of each ring): with
 /// `submitted_ns` and `completed_ns` relative to the epoch and `status` 0 or an `errno`, or with
 /// times missing where it was never sent (`EINVAL`: it has no place in its target; 0: the replay was
 /// stopped before) or never completed (`ETIMEDOUT`). A stream that was not checked with
@@ -28,17 +30,35 @@ pub fn replay(
     mut sink: impl FnMut(Request),
 ) -> Result<Fidelity, Error> {
     options.check()?;
-    let (to_feed, from_reader) = sync_channel(CHUNKS_AHEAD);
-    let (to_sink, from_pacer) = channel::<Vec<Request>>();
+    let submission = Submission::choose(options)?;
+    let (to_feeds, from_reader): (Vec<_>, Vec<_>) =
+        (0..submission.rings).map(|_| sync_channel(CHUNKS_AHEAD)).unzip();
+    let (to_sink, from_pacers) = channel::<Vec<Request>>();
+    let epoch_ns = OnceLock::new();
     std::thread::scope(|scope| {
         let (timescale, seed) = (options.timescale, options.seed);
-        let reader = scope.spawn(move || read_ahead(stream, targets, timescale, seed, &to_feed));
-        let pacer = scope.spawn(move || Pacer::new(targets, options, Feed::new(from_reader), to_sink)?.run());
-        for done in from_pacer {
+        let reader = scope.spawn(move || read_ahead(stream, targets, timescale, seed, &to_feeds));
+        let pacers: Vec<_> = from_reader
+            .into_iter()
+            .map(|from| {
+                let (to_sink, epoch_ns) = (to_sink.clone(), &epoch_ns);
+                scope.spawn(move || {
+                    Pacer::new(targets, options, submission, epoch_ns, Feed::new(from), to_sink)?.run()
+                })
+            })
+            .collect();
+        drop(to_sink);
+        for done in from_pacers {
             done.into_iter().for_each(&mut sink);
         }
-        let fidelity = pacer.join().map_err(|_| Error::Thread { thread: "pacing" })?;
+        let mut recorders = Vec::with_capacity(pacers.len());
+        for pacer in pacers {
+            recorders.push(pacer.join().map_err(|_| Error::Thread { thread: "pacing" })??);
+        }
         reader.join().map_err(|_| Error::Thread { thread: "reading" })?;
-        fidelity
+        let mut recorders = recorders.into_iter();
+        let Some(mut all) = recorders.next() else { return Err(Error::Thread { thread: "pacing" }) };
+        recorders.try_for_each(|recorder| all.merge(recorder))?;
+        all.finish()
     })
 }

@@ -1,8 +1,9 @@
 //! Ring (io_uring) of a replay.
 
 use std::io;
+use std::os::fd::RawFd;
 
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use weir_records::Op;
 
@@ -17,11 +18,50 @@ const COMPLETIONS: u32 = 65_536;
 /// Maximum kernel worker threads for blocked requests. The kernel's default of 4 per CPU would let only this number of
 /// requests reach a full device's queue, and hide the others from its scheduler.
 const WORKERS: u32 = 512;
+/// Time after which an idle kernel thread that polls for submissions sleeps.
+const POLLER_IDLE_MS: u32 = 1000;
+/// Index of the arena among registered buffers, the only one.
+const ARENA: u16 = 0;
+
+/// The entry of a transfer of a file, which is an [`Fd`] or a [`Fixed`]: the crate's trait of both is not public.
+macro_rules! entry {
+    ($file:expr, $transfer:expr, $data:expr, $fixed:expr) => {{
+        let (length, offset, priority) = ($transfer.length, $transfer.offset, $transfer.priority);
+        match ($transfer.op, $fixed) {
+            (Op::Read, false) => {
+                opcode::Read::new($file, $data, length).offset(offset).ioprio(priority).build()
+            }
+            (Op::Write, false) => {
+                opcode::Write::new($file, $data, length).offset(offset).ioprio(priority).build()
+            }
+            (Op::Read, true) => {
+                opcode::ReadFixed::new($file, $data, length, ARENA).offset(offset).ioprio(priority).build()
+            }
+            (Op::Write, true) => {
+                opcode::WriteFixed::new($file, $data, length, ARENA).offset(offset).ioprio(priority).build()
+            }
+        }
+    }};
+}
 
 pub(crate) struct Ring {
     uring: IoUring,
+    ways: Ways,
     /// Number of times that the completion queue was full.
     pub overflows: u64,
+}
+
+/// How a ring works, as far as the kernel granted it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Ways {
+    /// A kernel thread polls for submissions.
+    pub polled: bool,
+    /// Completions are posted when the thread enters the kernel or asks: no interrupt of its CPU for each.
+    pub cooperative: bool,
+    /// Files are registered.
+    pub fixed_files: bool,
+    /// The arena is registered.
+    pub fixed_buffers: bool,
 }
 
 /// One completion: the slot it belongs to, and bytes transferred or a negated `errno`.
@@ -31,33 +71,75 @@ pub(crate) struct Completion {
 }
 
 impl Ring {
-    pub fn new() -> Result<Self, Error> {
-        let uring = IoUring::builder().setup_cqsize(COMPLETIONS).build(SUBMISSIONS).map_err(|source| {
-            Error::Ring {
-                doing: "cannot be set up",
-                hint: match source.raw_os_error() {
-                    Some(libc::EPERM) => ". It may be disabled: see sysctl kernel.io_uring_disabled",
-                    Some(libc::ENOSYS) => ". The kernel has no io_uring. Use Linux 5.15 or later",
-                    Some(libc::ENOMEM) => ". Raise the limit on locked memory (ulimit -l)",
-                    _ => "",
-                },
-                source,
+    /// A ring for the calling thread only. `polled`: a kernel thread polls for submissions.
+    pub fn new(polled: bool) -> Result<Self, Error> {
+        let failed = |source: io::Error| Error::Ring {
+            doing: "cannot be set up",
+            hint: match source.raw_os_error() {
+                Some(libc::EPERM) => ". It may be disabled: see sysctl kernel.io_uring_disabled",
+                Some(libc::ENOSYS) => ". The kernel has no io_uring. Use Linux 5.15 or later",
+                Some(libc::ENOMEM) => ". Raise the limit on locked memory (ulimit -l)",
+                _ => "",
+            },
+            source,
+        };
+        let (uring, cooperative) = match (polled, set_up(polled, true)) {
+            (false, Ok(uring)) => (uring, true),
+            // Before Linux 6.0 the kernel knows no cooperative ring.
+            (false, Err(error)) if error.raw_os_error() == Some(libc::EINVAL) => {
+                (set_up(polled, false).map_err(failed)?, false)
             }
-        })?;
+            (true, _) => (set_up(polled, false).map_err(failed)?, false),
+            (false, Err(error)) => return Err(failed(error)),
+        };
         let failed = |source| Error::Ring {
             doing: "cannot raise its number of workers",
             hint: ". Use Linux 5.15 or later",
             source,
         };
         uring.submitter().register_iowq_max_workers(&mut [WORKERS, 0]).map_err(failed)?;
-        Ok(Ring { uring, overflows: 0 })
+        let ways = Ways { polled, cooperative, ..Ways::default() };
+        Ok(Ring { uring, ways, overflows: 0 })
+    }
+
+    /// Registers files, at the places of [`Transfer::file`], and memory for data: the kernel then looks up no file and pins
+    /// no page for a request. Where it refuses, all works without.
+    ///
+    /// # Safety
+    /// The memory must stay mapped until the ring is dropped or [`Ring::unregister`] is called.
+    pub unsafe fn register(&mut self, files: &[RawFd], memory: Option<(*mut u8, usize)>) {
+        let submitter = self.uring.submitter();
+        self.ways.fixed_files = submitter.register_files(files).is_ok();
+        if let Some((start, bytes)) = memory {
+            let all = [libc::iovec { iov_base: start.cast(), iov_len: bytes }];
+            // SAFETY: the caller keeps the memory mapped.
+            self.ways.fixed_buffers = unsafe { submitter.register_buffers(&all) }.is_ok();
+        }
+    }
+
+    /// Lets go of files and memory: a ring that is dropped does so a moment later, and a device would be in use until then.
+    pub fn unregister(&mut self) {
+        let submitter = self.uring.submitter();
+        // An error means that there is nothing to let go of.
+        if self.ways.fixed_files {
+            let _ = submitter.unregister_files();
+        }
+        if self.ways.fixed_buffers {
+            let _ = submitter.unregister_buffers();
+        }
+        (self.ways.fixed_files, self.ways.fixed_buffers) = (false, false);
+    }
+
+    /// How the ring works.
+    pub fn ways(&self) -> Ways {
+        self.ways
     }
 
     /// Queues a transfer; [`Ring::submit`] sends it.
     ///
     /// # Safety
     /// `data` must be valid for `transfer.length` bytes, writable for a read, until the completion
-    /// for `slot` was seen; `transfer.fd` must stay open that long.
+    /// for `slot` was seen; `transfer.fd` must stay open that long. `in_arena` says that it is in the memory that was registered.
     ///
     /// # Errors
     /// The queue is full, which a submission beforehand prevents.
@@ -65,23 +147,23 @@ impl Ring {
         &mut self,
         transfer: &Transfer,
         data: *mut u8,
+        in_arena: bool,
         slot: u64,
         by_worker: bool,
     ) -> Result<(), Error> {
-        let fd = Fd(transfer.fd);
-        let entry = match transfer.op {
-            Op::Read => opcode::Read::new(fd, data, transfer.length)
-                .offset(transfer.offset)
-                .ioprio(transfer.priority)
-                .build(),
-            Op::Write => opcode::Write::new(fd, data, transfer.length)
-                .offset(transfer.offset)
-                .ioprio(transfer.priority)
-                .build(),
+        let fixed = self.ways.fixed_buffers && in_arena;
+        let entry = if self.ways.fixed_files {
+            entry!(Fixed(transfer.file), transfer, data, fixed)
+        } else {
+            entry!(Fd(transfer.fd), transfer, data, fixed)
         };
         let flags = if by_worker { squeue::Flags::ASYNC } else { squeue::Flags::empty() };
+        let entry = entry.flags(flags).user_data(slot);
+        if self.ways.polled && self.uring.submission().is_full() {
+            self.uring.submitter().squeue_wait().map_err(refused)?;
+        }
         // SAFETY: the caller keeps the data and the descriptor valid until completion.
-        let pushed = unsafe { self.uring.submission().push(&entry.flags(flags).user_data(slot)) };
+        let pushed = unsafe { self.uring.submission().push(&entry) };
         pushed.map_err(|_| Error::Ring {
             doing: "its submission queue is full",
             source: io::Error::from_raw_os_error(libc::EAGAIN),
@@ -89,13 +171,21 @@ impl Ring {
         })
     }
 
+    /// Queues a request that does nothing.
+    pub fn push_nothing(&mut self, slot: u64) -> Result<(), Error> {
+        // SAFETY: there is no data and no descriptor.
+        let pushed = unsafe { self.uring.submission().push(&opcode::Nop::new().build().user_data(slot)) };
+        pushed.map_err(|_| refused(io::Error::from_raw_os_error(libc::EAGAIN)))
+    }
+
     /// Submits queued requests. `false` if some are still queued because the kernel is short of memory, or has too many
     /// completions that were not taken.
     pub fn submit(&mut self) -> Result<bool, Error> {
         match self.uring.submit() {
-            Ok(_) => Ok(self.uring.submission().is_empty()),
+            // A thread that polls takes them by itself.
+            Ok(_) => Ok(self.ways.polled || self.uring.submission().is_empty()),
             Err(error) if is_transient(&error) => Ok(false),
-            Err(source) => Err(Error::Ring { doing: "refuses requests", source, hint: "" }),
+            Err(source) => Err(refused(source)),
         }
     }
 
@@ -114,14 +204,20 @@ impl Ring {
 
     /// Whether completions can be taken. Does not enter the kernel.
     pub fn has_completions(&mut self) -> bool {
-        !self.uring.completion().is_empty()
+        !self.uring.completion().is_empty() || self.ways.cooperative && self.uring.submission().taskrun()
     }
 
     /// Takes the completions that have arrived; `now` is read once they have been counted, so no
     /// stamp is earlier than its completion.
     pub fn take(&mut self, now: impl Fn() -> i64, into: &mut Vec<Completion>) -> i64 {
-        if self.uring.submission().cq_overflow() {
-            self.overflows += 1;
+        let (overflow, pending) = {
+            let queue = self.uring.submission();
+            (queue.cq_overflow(), self.ways.cooperative && queue.taskrun())
+        };
+        self.overflows += u64::from(overflow);
+        if pending {
+            // Posts what is pending. Without it they are posted at the next submission.
+            let _ = self.uring.submit();
         }
         let queue = self.uring.completion();
         let stamp = now();
@@ -135,6 +231,22 @@ impl Ring {
         // An error means that nothing was outstanding, or could not be cancelled: the completions show which.
         let _ = self.uring.submitter().register_sync_cancel(Some(until), CancelBuilder::any());
     }
+}
+
+fn set_up(polled: bool, cooperative: bool) -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.setup_cqsize(COMPLETIONS);
+    if polled {
+        builder.setup_sqpoll(POLLER_IDLE_MS);
+    }
+    if cooperative {
+        builder.setup_coop_taskrun().setup_taskrun_flag().setup_single_issuer();
+    }
+    builder.build(SUBMISSIONS)
+}
+
+fn refused(source: io::Error) -> Error {
+    Error::Ring { doing: "refuses requests", source, hint: "" }
 }
 
 fn is_transient(error: &io::Error) -> bool {

@@ -51,6 +51,8 @@ pub(crate) struct Target {
     pub kind: Kind,
     /// One entry, or one for each file of the directory.
     pub files: Vec<OpenFile>,
+    /// Place of the first file among those of all targets.
+    pub first_file: u32,
     /// Index into `files` by file number; empty unless the target is a directory.
     pub by_id: HashMap<u32, usize>,
 }
@@ -65,8 +67,8 @@ pub(crate) struct Access {
 }
 
 impl Target {
-    /// Opens a target of any kind.
-    pub fn open(path: &Path, access: Access) -> Result<Self, Error> {
+    /// Opens a target of any kind; `first_file` is the number of files of earlier targets.
+    pub fn open(path: &Path, access: Access, first_file: u32) -> Result<Self, Error> {
         let failed = |doing| move |source| Error::Target { path: path.to_owned(), doing, source };
         let metadata = std::fs::metadata(path).map_err(failed("cannot be looked up"))?;
         let kind = kind(path, &metadata)?;
@@ -75,7 +77,7 @@ impl Target {
         } else {
             (vec![open_file(path, kind, access)?], HashMap::new())
         };
-        Ok(Target { path: path.to_owned(), kind, files, by_id })
+        Ok(Target { path: path.to_owned(), kind, files, first_file, by_id })
     }
 
     /// Whether every transfer bypasses the page cache.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use weir_records::{Op, Request};
 use weir_vocabulary::IoPriority;
 
-use crate::target::{Access, Target};
+use crate::target::{Access, OpenFile, Target};
 use crate::{Error, Kind};
 
 /// Largest single transfer.
@@ -76,6 +76,8 @@ pub(crate) struct Transfer {
     /// Index of the target.
     pub target: usize,
     pub fd: RawFd,
+    /// Place of the file among those of all targets.
+    pub file: u32,
     pub op: Op,
     /// First byte of the transfer: the request's position rounded down to the alignment.
     pub offset: u64,
@@ -120,13 +122,19 @@ impl Targets {
             // An exclusive device cannot be opened a second time.
             Some(index) => index,
             None => {
-                self.targets.push(Target::open(&route.path, access)?);
+                let earlier = self.targets.iter().map(|target| target.files.len()).sum::<usize>() as u32;
+                self.targets.push(Target::open(&route.path, access, earlier)?);
                 let name = route.name.as_deref().map(Cow::Borrowed);
                 self.names.push(Arc::from(name.unwrap_or_else(|| route.path.to_string_lossy())));
                 self.targets.len() - 1
             }
         };
         Ok(Resolved { target, base_offset_bytes: route.base_offset_bytes, priority: route.priority })
+    }
+
+    /// Descriptors of all files of all targets, at the places of [`Transfer::file`].
+    pub(crate) fn descriptors(&self) -> Vec<RawFd> {
+        self.targets.iter().flat_map(|target| target.files.iter().map(OpenFile::fd)).collect()
     }
 
     /// Transfer of a request, or why it cannot be sent.
@@ -136,19 +144,16 @@ impl Targets {
         })?;
         let target = &self.targets[route.target];
         let path = target.path.display();
-        let file = match (target.kind, request.file) {
-            (Kind::Directory, Some(id)) => {
-                let index = target.by_id.get(&id).ok_or_else(|| {
-                    format!("file {id} ({}) is not in directory {path}", weir_content::file_name(id))
-                })?;
-                &target.files[*index]
-            }
+        let index = match (target.kind, request.file) {
+            (Kind::Directory, Some(id)) => *target.by_id.get(&id).ok_or_else(|| {
+                format!("file {id} ({}) is not in directory {path}", weir_content::file_name(id))
+            })?,
             (Kind::Directory, None) => {
                 return Err(format!(
                     "it names no file, but its target {path} is a directory. Instead, name a device or a file"
                 ));
             }
-            (Kind::BlockDevice | Kind::File, None) => &target.files[0],
+            (Kind::BlockDevice | Kind::File, None) => 0,
             (Kind::BlockDevice | Kind::File, Some(id)) => {
                 return Err(format!(
                     "it names file {id}, but its target {path} is not a directory. Instead, name a directory with {} in it",
@@ -156,6 +161,7 @@ impl Targets {
                 ));
             }
         };
+        let file = &target.files[index];
         if request.size_bytes == 0 || request.size_bytes > MAX_TRANSFER_BYTES {
             return Err(format!("size_bytes is {} (expected 1 to {MAX_TRANSFER_BYTES})", request.size_bytes));
         }
@@ -195,6 +201,7 @@ impl Targets {
         Ok(Transfer {
             target: route.target,
             fd: file.fd(),
+            file: target.first_file + index as u32,
             op: request.op,
             offset,
             // Both are at most the largest transfer plus two alignments.

@@ -19,7 +19,7 @@ fn each_class_has_its_own_priority() {
     let backing = folder.path().join("disk");
     std::fs::write(&backing, vec![0; LENGTH as usize]).unwrap();
     let Some(device) = LoopDevice::attach(&backing, true) else { return };
-    let trace = match BlockTrace::start(&device.numbers(), &["block_rq_issue"]) {
+    let trace = match BlockTrace::start(&device.numbers(), &["block_rq_issue"], 0) {
         Ok(trace) => trace,
         Err(error) => {
             eprintln!("skipped: needs tracefs: {error}");

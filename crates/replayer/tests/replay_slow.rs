@@ -144,7 +144,7 @@ fn a_full_device_leaves_the_choice_to_the_scheduler() {
         }
         let options = Options { grace: Duration::from_secs(30), ..Options::default() };
         let stream = poisson(1000.0, 1.0, LENGTH, 7);
-        let trace = match BlockTrace::start(&device.numbers(), &["block_rq_insert", "block_rq_issue"]) {
+        let trace = match BlockTrace::start(&device.numbers(), &["block_rq_insert", "block_rq_issue"], 0) {
             Ok(trace) => trace,
             Err(error) => {
                 restore_depth(&device);

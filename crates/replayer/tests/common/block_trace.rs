@@ -5,6 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Bytes of an event in the buffer, at most.
+const EVENT_BYTES: usize = 96;
+
 /// One event of the block layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockEvent {
@@ -28,8 +31,8 @@ pub struct BlockTrace {
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl BlockTrace {
-    /// Records `events` of the device `major:minor`.
-    pub fn start(numbers: &str, events: &[&str]) -> io::Result<Self> {
+    /// Records `events` of the device `major:minor`, about so many in all.
+    pub fn start(numbers: &str, events: &[&str], expected: usize) -> io::Result<Self> {
         let name = format!("weir-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let (root, mounted) = tracefs(&name)?;
         let instance = root.join("instances").join(name);
@@ -39,7 +42,9 @@ impl BlockTrace {
         let number = |text: &str| text.parse::<u32>().map_err(io::Error::other);
         let device = number(major)? << 20 | number(minor)?;
         trace.write("trace_clock", "mono")?;
-        trace.write("buffer_size_kb", "8192")?;
+        // The buffer is that of one CPU, and all events may fall on one.
+        let kib = (expected * EVENT_BYTES / 1024).max(8192);
+        trace.write("buffer_size_kb", &kib.to_string())?;
         for event in events {
             trace.write(&format!("events/block/{event}/filter"), &format!("dev == {device}"))?;
             trace.write(&format!("events/block/{event}/enable"), "1")?;

@@ -1,0 +1,97 @@
+//! How requests are handed to the kernel, chosen by measurement at the start of a replay.
+
+use serde::{Deserialize, Serialize};
+use weir_host::clock::monotonic_ns;
+
+use crate::ring::{Ring, Ways};
+use crate::{Error, Options};
+
+/// Requests that do nothing, by which the cost of a ring is measured.
+const PROBES: usize = 512;
+/// Time that the kernel takes to send a read of 4 KiB to a block device: the largest part of what a request costs the thread
+/// (the median of handing over in `make bench-replay` is from 1 to 3 us).
+const DEVICE_NS: f64 = 2_500.0;
+/// Share of its time that a thread may be busy: above it, requests wait for one another.
+const BUSY: f64 = 0.6;
+/// CPUs that must be left for devices and the other threads before a kernel thread polls for submissions.
+const OTHER_CPUS: usize = 2;
+/// Limit on the 99th percentile of the time until a polling thread has taken a request.
+const POLLED_LIMIT_NS: u64 = 20_000;
+
+/// How requests were handed to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Submission {
+    /// Rings, each with a thread of its own.
+    pub rings: usize,
+    /// Whether kernel threads polled for submissions (`IORING_SETUP_SQPOLL`).
+    pub polled: bool,
+    /// Whether completions were posted without interrupting the threads (`IORING_SETUP_COOP_TASKRUN`).
+    pub cooperative: bool,
+    /// Whether files were registered.
+    pub fixed_files: bool,
+    /// Whether memory was registered: data of requests beyond 32 MiB in flight is not in it.
+    pub fixed_buffers: bool,
+    /// Time from queueing a request that does nothing to its completion: median before the first request.
+    pub nothing_ns: u64,
+}
+
+impl Submission {
+    /// What these options want, or what fits this machine.
+    pub(crate) fn choose(options: &Options) -> Result<Self, Error> {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let (nothing_ns, _) = cost_ns(&mut Ring::new(false)?)?;
+        let busy = options.peak_per_s.unwrap_or(0.0) * (nothing_ns as f64 + DEVICE_NS) / 1e9;
+        let rings = options.rings.unwrap_or(((busy / BUSY).ceil() as usize).clamp(1, (cpus / 2).max(1)));
+        let polled = match options.polled {
+            Some(polled) => polled,
+            None if cpus < 2 * rings + OTHER_CPUS => false,
+            None => {
+                let (median_ns, p99_ns) = cost_ns(&mut Ring::new(true)?)?;
+                median_ns < nothing_ns + DEVICE_NS as u64 && p99_ns <= POLLED_LIMIT_NS
+            }
+        };
+        Ok(Submission { rings, polled, nothing_ns, ..Submission::default() })
+    }
+
+    /// With what the kernel granted.
+    pub(crate) fn with(self, ways: Ways) -> Self {
+        let Ways { polled, cooperative, fixed_files, fixed_buffers } = ways;
+        Submission { polled, cooperative, fixed_files, fixed_buffers, ..self }
+    }
+}
+
+/// Median and 99th percentile of the time from queueing a request to its completion.
+fn cost_ns(ring: &mut Ring) -> Result<(u64, u64), Error> {
+    let mut completions = Vec::new();
+    let mut took_ns = Vec::with_capacity(PROBES);
+    for slot in 0..PROBES as u64 {
+        let begin = monotonic_ns();
+        ring.push_nothing(slot)?;
+        while !ring.submit()? {}
+        while !ring.has_completions() {
+            std::hint::spin_loop();
+        }
+        ring.take(monotonic_ns, &mut completions);
+        took_ns.push(u64::try_from(monotonic_ns() - begin).unwrap_or(0));
+    }
+    took_ns.sort_unstable();
+    Ok((took_ns[PROBES / 2], took_ns[PROBES * 99 / 100]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_done_and_the_rest_is_measured() {
+        let asked = Options { rings: Some(3), polled: Some(false), ..Options::default() };
+        let found = Submission::choose(&asked).unwrap();
+        assert_eq!((found.rings, found.polled), (3, false));
+        assert!((10..1_000_000).contains(&found.nothing_ns), "{found:?}");
+        let slow = Submission::choose(&Options { peak_per_s: Some(100.0), ..Options::default() }).unwrap();
+        assert_eq!(slow.rings, 1);
+        let cpus = std::thread::available_parallelism().unwrap().get();
+        let fast = Submission::choose(&Options { peak_per_s: Some(1e9), ..Options::default() }).unwrap();
+        assert_eq!(fast.rings, (cpus / 2).max(1));
+    }
+}
