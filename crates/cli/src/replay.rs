@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,14 +12,17 @@ use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_host::clock;
 use weir_records::{Request, TableReader, TableWriter};
-use weir_replayer::{Check, Fidelity, Layout, Options, Reordered, Route, StreamSummary, Targets, replay};
+use weir_replayer::{
+    Check, Dependent, Fidelity, Inference, Layout, Looped, Options, Pause, Paused, Reordered, Repeat, Route,
+    StreamSummary, Targets, replay, shifted,
+};
 use weir_vocabulary::IoPriority;
 
 use crate::exit::bad_input;
 use crate::interrupts::Watcher;
 
 /// Time between the checks and the first request, in which the threads get ready.
-const LEAD_NS: i64 = 50_000_000;
+const LEAD_NS: i64 = 200_000_000;
 
 /// Replay a request stream to a device or files at its intended times (open loop), and report the lateness.
 ///
@@ -63,6 +66,31 @@ pub struct Args {
     /// Seed of written data
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// When recorded requests are sent: as they were queued (default), or as they were issued to the device, where that is known
+    #[arg(long = "as", value_name = "TIME", default_value = "queued", value_parser = ["queued", "issued"])]
+    recorded_as: String,
+    /// Send the stream so many times, one mean gap after its last request
+    #[arg(long = "loop", value_name = "N", conflicts_with = "loop_for")]
+    rounds: Option<u64>,
+    /// Send the stream again and again for so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    loop_for: Option<f64>,
+    /// Add so many bytes to all addresses in each round; behind the end of the target they go on at its beginning
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    shift_bytes: u64,
+    /// Pause the stream at a time, for a time, in seconds (repeatable)
+    #[arg(long, value_name = "AT:FOR")]
+    pause: Vec<String>,
+    /// Infer which requests waited for others from their recorded times, and let them wait again: those within so many ms after
+    /// a completion depend on it. Others are sent at their times
+    #[arg(long, value_name = "MS")]
+    dependencies: Option<f64>,
+    /// Let only requests of the same class and client depend on one another
+    #[arg(long, requires = "dependencies")]
+    within_client: bool,
+    /// Factor on the think times between a completion and those that depend on it
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, requires = "dependencies")]
+    think_scale: f64,
     /// Number of io_uring rings, each with a thread. Default: as many as the stream's highest rate needs
     #[arg(long, value_name = "N")]
     rings: Option<usize>,
@@ -83,7 +111,9 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = options(&args)?;
     let targets = Targets::open(&layout(&args)?).map_err(bad_input)?;
-    let summary = check(&args.stream, &targets)?;
+    let shape = Shape::new(&args)?;
+    let (summary, recorded) = check(&args, &targets)?;
+    shape.check(&args, &summary, recorded)?;
     if summary.requests == 0 {
         return Err(bad_input(format!("{}: no requests to send", args.stream.display())));
     }
@@ -95,7 +125,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let epoch_ns = if args.await_epoch { epoch_from_input()? } else { clock::monotonic_ns() + LEAD_NS };
     let writer = TableWriter::create(&args.out, epoch_ns).map_err(bad_input)?;
-    let fidelity = send(&args, &options, &targets, &summary, epoch_ns, writer)?;
+    let fidelity = send(&args, &options, &targets, &shape, &summary, epoch_ns, writer)?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&fidelity)?);
     } else {
@@ -187,20 +217,156 @@ fn pair<'a>(option: &str, text: &'a str, form: &str) -> anyhow::Result<(&'a str,
     }
 }
 
-fn check(stream: &Path, targets: &Targets) -> anyhow::Result<StreamSummary> {
-    let mut check = Check::new(targets);
-    for request in TableReader::<Request>::open(stream).map_err(bad_input)? {
-        check
-            .add(&request.map_err(bad_input)?)
-            .map_err(|error| bad_input(format!("{}: {error}", stream.display())))?;
+/// Checked changes of the stream.
+struct Shape {
+    pauses: Vec<Pause>,
+    until_ns: Option<i64>,
+    inference: Option<Inference>,
+}
+
+impl Shape {
+    fn new(args: &Args) -> anyhow::Result<Self> {
+        let ns = |option: &str, text: &str, seconds: f64| match Duration::try_from_secs_f64(seconds) {
+            Ok(time) => i64::try_from(time.as_nanos())
+                .map_err(|_| bad_input(format!("{option} {text}: it must be below 292 years"))),
+            Err(_) => Err(bad_input(format!("{option} {text}: it must be a number of seconds, 0 or more"))),
+        };
+        let mut pauses = Vec::new();
+        for text in &args.pause {
+            let times = text.split_once(':').and_then(|(at, length)| Some((at.parse().ok()?, length.parse().ok()?)));
+            let (at, length) = times.ok_or_else(|| {
+                bad_input(format!("--pause {text}: write AT:FOR in seconds, such as 60:5"))
+            })?;
+            pauses.push(Pause { at_ns: ns("--pause", text, at)?, for_ns: ns("--pause", text, length)? });
+        }
+        let until_ns =
+            args.loop_for.map(|seconds| ns("--loop-for", &seconds.to_string(), seconds)).transpose()?;
+        if args.rounds == Some(0) || until_ns == Some(0) {
+            return Err(bad_input("--loop, --loop-for: they must be above 0"));
+        }
+        if args.shift_bytes > 0 && args.rounds.is_none() && until_ns.is_none() {
+            return Err(bad_input("--shift-bytes: shifts the rounds of --loop or --loop-for; give one of them"));
+        }
+        if !(args.think_scale.is_finite() && args.think_scale >= 0.0) {
+            return Err(bad_input(format!("--think-scale {}: it must be a number, 0 or more", args.think_scale)));
+        }
+        let inference = match args.dependencies {
+            None => None,
+            Some(ms) if ms.is_finite() && (0.0..=3_600_000.0).contains(&ms) => Some(Inference {
+                window_ns: (ms * 1e6) as i64,
+                within_client: args.within_client,
+                think_scale: args.think_scale,
+            }),
+            Some(ms) => {
+                return Err(bad_input(format!("--dependencies {ms}: it must be from 0 to 3600000 ms")));
+            }
+        };
+        if inference.is_some() && args.rings.is_some_and(|rings| rings != 1) {
+            return Err(bad_input("--rings: requests that depend on one another are sent by one; leave it out"));
+        }
+        Ok(Shape { pauses, until_ns, inference })
     }
-    Ok(check.finish())
+
+    /// Refuses what the stream does not have. `recorded` counts requests with a known completion and with a known start of
+    /// their service.
+    fn check(&self, args: &Args, summary: &StreamSummary, recorded: (u64, u64)) -> anyhow::Result<()> {
+        let stream = args.stream.display();
+        if self.inference.is_some() && recorded.0 == 0 {
+            return Err(bad_input(format!(
+                "--dependencies: {stream} has no completions to infer them from; give the record of a run or a trace with \
+                 response times"
+            )));
+        }
+        if args.recorded_as == "issued" && recorded.1 == 0 {
+            return Err(bad_input(format!(
+                "--as issued: {stream} does not say when requests were issued; leave it out, or give a trace with queueing times"
+            )));
+        }
+        if summary.requests == 0 {
+            return Ok(());
+        }
+        let rounds = self.rounds(args, summary);
+        if rounds * summary.requests as f64 > MOST_REQUESTS {
+            return Err(bad_input(format!(
+                "{stream}: {rounds:.0} rounds of {} requests are more than {MOST_REQUESTS:.0e}; send fewer",
+                summary.requests
+            )));
+        }
+        Ok(())
+    }
+
+    /// Rounds of the stream, the last one perhaps in part.
+    fn rounds(&self, args: &Args, summary: &StreamSummary) -> f64 {
+        match (args.rounds, self.until_ns) {
+            (Some(rounds), _) => rounds as f64,
+            (None, Some(until_ns)) => until_ns as f64 / round_ns(summary) as f64,
+            (None, None) => 1.0,
+        }
+    }
+}
+
+/// The first failure of the thread that reads the stream.
+#[derive(Clone, Default)]
+struct Failure(Arc<Mutex<Option<anyhow::Error>>>);
+
+impl Failure {
+    fn note(&self, error: anyhow::Error) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    fn take(&self) -> Option<anyhow::Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Shifted addresses keep their place in a sector.
+const SECTOR_BYTES: u64 = 512;
+/// Requests that one replay sends at most.
+const MOST_REQUESTS: f64 = 1e12;
+
+/// From the first request of a round to the first of the next: a mean gap after the last.
+fn round_ns(summary: &StreamSummary) -> i64 {
+    let span_ns = summary
+        .last_intended_ns
+        .zip(summary.first_intended_ns)
+        .map_or(0, |(last, first)| last.saturating_sub(first));
+    let gap_ns = span_ns / i64::try_from(summary.requests.max(2) - 1).unwrap_or(i64::MAX);
+    span_ns.saturating_add(gap_ns.max(1))
+}
+
+/// The stream's rows, with the times at which they are to be sent.
+fn rows(args: &Args) -> anyhow::Result<impl Iterator<Item = Result<Request, weir_records::Error>> + use<>> {
+    let issued = args.recorded_as == "issued";
+    let rows = TableReader::<Request>::open(&args.stream).map_err(bad_input)?;
+    Ok(rows.map(move |row| {
+        row.map(|mut request| {
+            if issued && let Some(served_ns) = request.served_ns {
+                request.intended_ns = served_ns;
+                request.submitted_ns = request.submitted_ns.map(|_| served_ns);
+            }
+            request
+        })
+    }))
+}
+
+/// Summary of the stream, and the numbers of requests with a known completion and a known start of their service.
+fn check(args: &Args, targets: &Targets) -> anyhow::Result<(StreamSummary, (u64, u64))> {
+    let mut check = Check::new(targets);
+    let mut recorded = (0, 0);
+    for request in rows(args)? {
+        let request = request.map_err(bad_input)?;
+        recorded.0 += u64::from(request.completed_ns.is_some());
+        recorded.1 += u64::from(request.served_ns.is_some());
+        check.add(&request).map_err(|error| bad_input(format!("{}: {error}", args.stream.display())))?;
+    }
+    Ok((check.finish(), recorded))
 }
 
 fn send(
     args: &Args,
     options: &Options,
     targets: &Targets,
+    shape: &Shape,
     summary: &StreamSummary,
     epoch_ns: i64,
     mut writer: TableWriter<Request>,
@@ -210,22 +376,43 @@ fn send(
         epoch_monotonic_ns: Some(epoch_ns),
         stop: Arc::clone(&stop),
         peak_per_s: Some(summary.peak_per_s / options.timescale),
+        dependencies: shape.inference.is_some(),
         ..options.clone()
     };
-    let bar = progress_bar(summary.requests);
-    let mut unreadable = None;
-    // Read a second time: the check has been through the whole of it.
-    let source = TableReader::<Request>::open(&args.stream)?.map_while(|request| match request {
-        Ok(request) => Some(request),
-        Err(error) => {
-            unreadable = Some(error);
-            None
+    let bar = progress_bar((shape.rounds(args, summary) * summary.requests as f64) as u64);
+    let failure = Failure::default();
+    let noted = failure.clone();
+    let disorder_ns = summary.disorder_ns;
+    // Read again in each round: the check has been through the whole of it.
+    let open = move || {
+        let (opening, reading) = (noted.clone(), noted.clone());
+        let rows = rows(args).map_err(|error| opening.note(error)).ok();
+        let known = rows.into_iter().flatten().map_while(move |row| row.map_err(|error| reading.note(error.into())).ok());
+        Reordered::new(known, disorder_ns)
+    };
+    let repeat = Repeat {
+        rounds: if shape.until_ns.is_some() { None } else { Some(args.rounds.unwrap_or(1)) },
+        until_ns: shape.until_ns.map(|until_ns| until_ns.saturating_add(summary.first_intended_ns.unwrap_or(0))),
+        round_ns: round_ns(summary),
+        requests: summary.requests,
+        shift_bytes: args.shift_bytes,
+    };
+    let mut looped = Looped::new(open, repeat);
+    let placed = std::iter::from_fn(move || {
+        let mut request = looped.next()?;
+        let by_bytes = looped.shift_bytes();
+        if by_bytes > 0
+            && let Some((limit_bytes, unit_bytes)) = targets.room(&request)
+        {
+            let unit_bytes = unit_bytes.max(SECTOR_BYTES);
+            request.offset = shifted(request.offset, request.size_bytes, by_bytes, limit_bytes, unit_bytes);
         }
+        Some(request)
     });
-    let stream = Reordered::new(source, summary.disorder_ns);
+    let stream = Paused::new(placed, shape.pauses.clone());
     let mut unwritable = None;
     let watcher = Watcher::start(Arc::clone(&stop))?;
-    let fidelity = replay(stream, targets, &options, |request| {
+    let sink = |request: Request| {
         bar.inc(1);
         if unwritable.is_none()
             && let Err(error) = writer.write(&request)
@@ -233,10 +420,17 @@ fn send(
             unwritable = Some(error);
             stop.store(true, Ordering::Relaxed);
         }
-    });
+    };
+    let fidelity = match shape.inference {
+        Some(inference) => replay(Dependent::new(stream, inference), targets, &options, sink),
+        None => replay(stream, targets, &options, sink),
+    };
     watcher.end();
     bar.finish_and_clear();
-    if let Some(error) = unreadable.or(unwritable) {
+    if let Some(error) = failure.take() {
+        return Err(error);
+    }
+    if let Some(error) = unwritable {
         return Err(error.into());
     }
     let fidelity = fidelity?;

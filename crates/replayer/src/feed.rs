@@ -7,6 +7,7 @@ use weir_content::pattern::Key;
 use weir_records::Request;
 
 use crate::Targets;
+use crate::step::{After, Step};
 use crate::targets::Transfer;
 
 /// Requests in one chunk between threads.
@@ -24,11 +25,15 @@ pub(crate) struct Planned {
     pub transfer: Option<Transfer>,
     /// Seed of the data that it writes or expects.
     pub key: Key,
+    /// What it waits for.
+    pub after: After,
+    /// Its number in a stream with dependencies.
+    pub number: u64,
 }
 
 /// Turns a stream into planned requests, by turns for each receiver, until it ends or one of them is dropped.
 pub(crate) fn read_ahead(
-    stream: impl Iterator<Item = Request>,
+    stream: impl Iterator<Item: Into<Step>>,
     targets: &Targets,
     timescale: f64,
     seed: u64,
@@ -37,7 +42,8 @@ pub(crate) fn read_ahead(
     let mut keys = KeyCache { seed, last: None };
     let mut chunks: Vec<_> = to.iter().map(|_| Vec::with_capacity(CHUNK)).collect();
     let mut turn = 0;
-    for mut request in stream {
+    for step in stream {
+        let Step { mut request, after } = step.into();
         scale(&mut request, timescale);
         request.submitted_ns = None;
         request.completed_ns = None;
@@ -47,7 +53,7 @@ pub(crate) fn read_ahead(
         request.device = transfer.map(|transfer| Arc::clone(&targets.names[transfer.target]));
         let key = keys.get(&request);
         let chunk = &mut chunks[turn];
-        chunk.push(Planned { request, transfer, key });
+        chunk.push(Planned { request, transfer, key, after, number: 0 });
         if chunk.len() == CHUNK
             && to[turn].send(std::mem::replace(chunk, Vec::with_capacity(CHUNK))).is_err()
         {

@@ -6,21 +6,26 @@
 //!
 //! * [`Targets`] opens the targets, and maps each class to its target;
 //! * [`Check`] checks a stream before anything is sent;
-//! * [`replay`] sends it, and returns its [`Fidelity`].
+//! * [`Looped`] and [`Paused`] change it, [`Dependent`] infers what requests wait for;
+//! * [`replay`] sends it, and returns its [`Fidelity`] with a [`Certificate`].
 
 mod blocking;
 mod buffer;
 mod certificate;
 mod check;
+mod dependent;
 mod error;
 mod feed;
 mod fidelity;
+mod graph;
+mod looped;
 mod options;
 mod pacer;
 mod reorder;
 mod replay;
 mod ring;
 mod slots;
+mod step;
 mod submission;
 mod target;
 mod targets;
@@ -28,11 +33,14 @@ mod wait;
 
 pub use certificate::{Certificate, LIMIT_P99_NS, RateLateness};
 pub use check::{Check, StreamSummary};
+pub use dependent::{Dependent, Inference};
 pub use error::Error;
 pub use fidelity::{Fidelity, TargetReport};
+pub use looped::{Looped, Pause, Paused, Repeat, shifted};
 pub use options::{Options, Progress};
 pub use reorder::Reordered;
 pub use replay::replay;
+pub use step::{After, Step};
 pub use submission::Submission;
 pub use target::Kind;
 pub use targets::{Layout, Route, Targets};

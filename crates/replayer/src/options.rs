@@ -45,6 +45,8 @@ pub struct Options {
     pub polled: Option<bool>,
     /// The highest rate that is expected, in requests per second; `None` if it is not known.
     pub peak_per_s: Option<f64>,
+    /// Whether requests wait for those that they depend on ([`crate::Step`]).
+    pub dependencies: bool,
     /// Updated as the replay goes on.
     pub progress: Arc<Progress>,
 }
@@ -63,6 +65,7 @@ impl Default for Options {
             rings: None,
             polled: None,
             peak_per_s: None,
+            dependencies: false,
             progress: Arc::default(),
         }
     }
@@ -75,6 +78,9 @@ impl Options {
         };
         if !(self.timescale.is_finite() && self.timescale > 0.0) {
             return wrong("timescale", &self.timescale, "a number above 0");
+        }
+        if self.dependencies && self.rings.is_some_and(|rings| rings != 1) {
+            return wrong("rings", &self.rings.unwrap_or(0), "1 where requests depend on one another");
         }
         if let Some(rings) = self.rings
             && !(1..=MOST_RINGS).contains(&rings)

@@ -14,6 +14,7 @@ use crate::blocking::{BLOCKED_NS, Blocking};
 use crate::buffer::{Buffer, Pool};
 use crate::feed::{Empty, Feed, Planned};
 use crate::fidelity::Recorder;
+use crate::graph::Graph;
 use crate::ring::{Completion, Ring};
 use crate::slots::Slots;
 use crate::submission::Submission;
@@ -56,6 +57,10 @@ pub(crate) struct Pacer<'a> {
     epoch_ns: i64,
     ring: Ring,
     feed: Feed,
+    /// Where requests depend on one another.
+    graph: Option<Graph>,
+    /// The last completion, or the start.
+    heard_ns: i64,
     upcoming: Upcoming,
     flights: Slots<InFlight>,
     pool: Pool,
@@ -98,6 +103,8 @@ impl<'a> Pacer<'a> {
             epoch_ns,
             ring,
             feed,
+            graph: options.dependencies.then(Graph::new),
+            heard_ns: i64::MAX,
             upcoming: Upcoming::Unknown(Empty::Starved),
             flights: Slots::default(),
             pool,
@@ -132,7 +139,14 @@ impl<'a> Pacer<'a> {
                 Upcoming::Unknown(Empty::Starved) => {
                     self.look_ahead();
                     if matches!(self.upcoming, Upcoming::Unknown(Empty::Starved)) {
-                        self.recorder.fidelity.starved += 1;
+                        if self.all_wait() {
+                            // A request that never completes is waited for only so long.
+                            if monotonic_ns().saturating_sub(self.heard_ns) > self.grace_ns() {
+                                break;
+                            }
+                        } else {
+                            self.recorder.fidelity.starved += 1;
+                        }
                         self.sleep(STARVED_NS)?;
                     }
                 }
@@ -145,25 +159,75 @@ impl<'a> Pacer<'a> {
 
     /// Takes the next request that can be sent from the stream and prepares its data.
     fn look_ahead(&mut self) {
+        let next = if self.graph.is_some() { self.next_of_graph() } else { self.next_of_stream() };
+        self.upcoming = match next {
+            Ok(planned) => self.with_buffer(planned),
+            Err(empty) => Upcoming::Unknown(empty),
+        };
+    }
+
+    /// The next request of the stream that has a place in its target.
+    fn next_of_stream(&mut self) -> Result<Planned, Empty> {
         loop {
-            let planned = match self.feed.next() {
-                Ok(planned) => planned,
-                Err(empty) => {
-                    self.upcoming = Upcoming::Unknown(empty);
-                    return;
-                }
-            };
+            let planned = self.feed.next()?;
             self.recorder.fidelity.planned += 1;
-            if planned.transfer.is_none() {
-                self.recorder.fidelity.refused += 1;
-                let mut request = planned.request;
-                request.status = libc::EINVAL;
-                self.done.push(request);
-                continue;
+            if planned.transfer.is_some() {
+                return Ok(planned);
             }
-            self.upcoming = self.with_buffer(planned);
+            if let Some(graph) = &mut self.graph {
+                graph.skip(planned.request.intended_ns);
+            }
+            self.recorder.fidelity.refused += 1;
+            let mut request = planned.request;
+            request.status = libc::EINVAL;
+            self.done.push(request);
+        }
+    }
+
+    /// The next request by time that waits for no other.
+    fn next_of_graph(&mut self) -> Result<Planned, Empty> {
+        while self.graph.as_ref().is_some_and(Graph::wants_more) {
+            let next = self.next_of_stream();
+            let Some(graph) = &mut self.graph else { break };
+            match next {
+                Ok(planned) => graph.push(planned),
+                Err(Empty::Starved) => break,
+                Err(Empty::Ended) => graph.ended = true,
+            }
+        }
+        let Some(graph) = &mut self.graph else { return Err(Empty::Ended) };
+        let over = if graph.ended && graph.is_empty() { Empty::Ended } else { Empty::Starved };
+        graph.pop().ok_or(over)
+    }
+
+    /// Whether all requests that were read wait for others.
+    fn all_wait(&self) -> bool {
+        self.graph.as_ref().is_some_and(|graph| !graph.is_empty() && graph.next_ns().is_none())
+    }
+
+    /// Prefers a request that has become due before the next one.
+    fn prefer_earlier(&mut self) {
+        let Some(graph) = &mut self.graph else { return };
+        let next_ns = match &self.upcoming {
+            Upcoming::Ready(planned, _) | Upcoming::NoBuffer(planned) => planned.request.intended_ns,
+            Upcoming::Unknown(_) => return,
+        };
+        if graph.next_ns().is_none_or(|earlier_ns| earlier_ns >= next_ns) {
             return;
         }
+        match std::mem::replace(&mut self.upcoming, Upcoming::Unknown(Empty::Starved)) {
+            Upcoming::Ready(planned, buffer) => {
+                self.pool.give(buffer);
+                graph.put_back(planned);
+            }
+            Upcoming::NoBuffer(planned) => graph.put_back(planned),
+            Upcoming::Unknown(_) => {}
+        }
+        self.look_ahead();
+    }
+
+    fn grace_ns(&self) -> i64 {
+        i64::try_from(self.options.grace.as_nanos()).unwrap_or(i64::MAX)
     }
 
     fn with_buffer(&mut self, planned: Planned) -> Upcoming {
@@ -208,6 +272,7 @@ impl<'a> Pacer<'a> {
         }
         let sent = &sent[..count];
         let before = monotonic_ns();
+        self.heard_ns = before;
         for &slot in sent {
             if let Some(flight) = self.flights.get_mut(slot) {
                 let request = &mut flight.planned.request;
@@ -318,6 +383,8 @@ impl<'a> Pacer<'a> {
             self.complete(&completion, stamp);
         }
         self.completions = completions;
+        self.heard_ns = stamp;
+        self.prefer_earlier();
         if self.done.len() >= PASS_ON {
             self.pass_on(i64::MAX);
         }
@@ -353,6 +420,9 @@ impl<'a> Pacer<'a> {
             self.options.progress.completed.fetch_add(1, Ordering::Relaxed);
         }
         self.pool.give(ManuallyDrop::into_inner(flight.buffer));
+        if let Some(graph) = &mut self.graph {
+            graph.done(flight.planned.number, stamp - self.epoch_ns);
+        }
         self.done.push(flight.planned.request);
     }
 
@@ -366,8 +436,7 @@ impl<'a> Pacer<'a> {
     }
 
     fn await_completions(&mut self) -> Result<(), Error> {
-        let grace_ns = i64::try_from(self.options.grace.as_nanos()).unwrap_or(i64::MAX);
-        let give_up = monotonic_ns().saturating_add(grace_ns);
+        let give_up = monotonic_ns().saturating_add(self.grace_ns());
         self.await_until(give_up)?;
         if self.flights.occupied() > 0 {
             self.ring.cancel_all();
@@ -400,6 +469,11 @@ impl<'a> Pacer<'a> {
         }
         let upcoming = std::mem::replace(&mut self.upcoming, Upcoming::Unknown(Empty::Ended));
         if let Upcoming::Ready(planned, _) | Upcoming::NoBuffer(planned) = upcoming {
+            self.recorder.fidelity.stopped += 1;
+            self.done.push(planned.request);
+        }
+        let held: Vec<Planned> = self.graph.iter_mut().flat_map(Graph::drain).collect();
+        for planned in held {
             self.recorder.fidelity.stopped += 1;
             self.done.push(planned.request);
         }

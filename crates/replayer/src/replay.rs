@@ -7,6 +7,7 @@ use weir_records::Request;
 
 use crate::feed::{CHUNKS_AHEAD, Feed, read_ahead};
 use crate::pacer::Pacer;
+use crate::step::Step;
 use crate::submission::Submission;
 use crate::{Error, Fidelity, Options, Targets};
 
@@ -18,13 +19,16 @@ use crate::{Error, Fidelity, Options, Targets};
 /// stopped before) or never completed (`ETIMEDOUT`). A stream that was not checked with
 /// [`crate::Check`] is sent as far as it can be.
 ///
+/// A stream of [`Step`]s with [`Options::dependencies`] is sent by one thread: a request that waits for others is intended a think time
+/// after the last of them has completed, whatever its time in the stream, and recorded so.
+///
 /// The stream must end: after a stop it is read to its end, so that every request is accounted for.
 ///
 /// # Errors
 /// An option is out of range, or the kernel refuses the ring. The requests' own failures are not
 /// errors.
 pub fn replay(
-    stream: impl Iterator<Item = Request> + Send,
+    stream: impl Iterator<Item: Into<Step>> + Send,
     targets: &Targets,
     options: &Options,
     mut sink: impl FnMut(Request),

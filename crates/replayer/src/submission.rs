@@ -41,7 +41,8 @@ impl Submission {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let (nothing_ns, _) = cost_ns(&mut Ring::new(false)?)?;
         let busy = options.peak_per_s.unwrap_or(0.0) * (nothing_ns as f64 + DEVICE_NS) / 1e9;
-        let rings = options.rings.unwrap_or(((busy / BUSY).ceil() as usize).clamp(1, (cpus / 2).max(1)));
+        let most = if options.dependencies { 1 } else { (cpus / 2).max(1) };
+        let rings = options.rings.unwrap_or(((busy / BUSY).ceil() as usize).clamp(1, most));
         let polled = match options.polled {
             Some(polled) => polled,
             None if cpus < 2 * rings + OTHER_CPUS => false,

@@ -137,8 +137,15 @@ impl Targets {
         self.targets.iter().flat_map(|target| target.files.iter().map(OpenFile::fd)).collect()
     }
 
-    /// Transfer of a request, or why it cannot be sent.
-    pub(crate) fn resolve(&self, request: &Request) -> Result<Transfer, String> {
+    /// Bytes that requests of the class and file of this one may address, and the alignment of direct transfers; `None` if it
+    /// has no target.
+    pub fn room(&self, request: &Request) -> Option<(u64, u64)> {
+        let (route, _, file) = self.file_of(request).ok()?;
+        Some((file.size_bytes.saturating_sub(route.base_offset_bytes), file.alignment_bytes))
+    }
+
+    /// Route and file of a request, and the file's place among those of all targets; or why it has none.
+    fn file_of(&self, request: &Request) -> Result<(&Resolved, u32, &OpenFile), String> {
         let route = self.classes.get(&*request.class).or(self.default.as_ref()).ok_or_else(|| {
             "its class has no target. Name a target for the class, or one for all classes".to_owned()
         })?;
@@ -161,7 +168,14 @@ impl Targets {
                 ));
             }
         };
-        let file = &target.files[index];
+        Ok((route, target.first_file + index as u32, &target.files[index]))
+    }
+
+    /// Transfer of a request, or why it cannot be sent.
+    pub(crate) fn resolve(&self, request: &Request) -> Result<Transfer, String> {
+        let (route, place, file) = self.file_of(request)?;
+        let target = &self.targets[route.target];
+        let path = target.path.display();
         if request.size_bytes == 0 || request.size_bytes > MAX_TRANSFER_BYTES {
             return Err(format!("size_bytes is {} (expected 1 to {MAX_TRANSFER_BYTES})", request.size_bytes));
         }
@@ -201,7 +215,7 @@ impl Targets {
         Ok(Transfer {
             target: route.target,
             fd: file.fd(),
-            file: target.first_file + index as u32,
+            file: place,
             op: request.op,
             offset,
             // Both are at most the largest transfer plus two alignments.
