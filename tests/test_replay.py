@@ -90,7 +90,7 @@ def test_dependencies_make_a_fast_device_faster(recorded, disk, tmp_path):
         (("--dependencies", "nan"), "from 0 to 3600000"),
         (("--dependencies", 1, "--rings", 2), "leave it out"),
         (("--as", "issued"), "does not say when requests were issued"),
-        (("--rings", 0), "1 to 64"),
+        (("--rings", 0), "1..=64"),
         (("--poll", "maybe"), "write yes or no"),
     ],
 )

@@ -92,8 +92,8 @@ pub struct Args {
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, requires = "dependencies")]
     think_scale: f64,
     /// Number of io_uring rings, each with a thread. Default: as many as the stream's highest rate needs
-    #[arg(long, value_name = "N")]
-    rings: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    rings: Option<u16>,
     /// Whether a kernel thread for each ring polls for submissions, which takes a CPU. Default: if it pays on this machine
     #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
     poll: Option<bool>,
@@ -157,7 +157,7 @@ fn options(args: &Args) -> anyhow::Result<Options> {
         grace,
         verify: args.verify,
         seed: args.seed,
-        rings: args.rings,
+        rings: args.rings.map(usize::from),
         polled: args.poll,
         ..Options::default()
     })

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use weir_records::manifest::{Depth, MANIFEST, METRICS, RESULTS_FORMAT_FIELD};
-use weir_records::{BlockRequest, Damage, Manifest, Page, Record, Request, TableReader, sealed};
+use weir_records::{BlockRequest, Damage, Manifest, Page, Record, Request, SeriesRow, TableReader, sealed};
 
 use crate::exit::{self, bad_input};
 
@@ -227,9 +227,10 @@ impl Found {
 type Check = fn(&Path) -> Result<(), Damage>;
 
 /// Content check of a run's files, by name.
-const CONTENT: [(&str, Check); 11] = [
+const CONTENT: [(&str, Check); 12] = [
     ("requests.parquet", table::<Request>),
     ("pages.parquet", table::<Page>),
+    ("series.parquet", table::<SeriesRow>),
     ("block.parquet", table::<BlockRequest>),
     ("host.json", document),
     ("observed.json", document),

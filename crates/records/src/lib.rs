@@ -6,6 +6,7 @@
 //! * [`block::BlockRequest`]: `block.parquet`, requests as the block layer saw them;
 //! * [`interaction::Interaction`]: `sessions.parquet`, interactions of clients with a site;
 //! * [`page::Page`]: `pages.parquet`, pages of a site as its browsers saw them;
+//! * [`series::SeriesRow`]: `series.parquet`, responses over time, as histograms that add up;
 //! * [`of_host::OfHost`]: any of them with the column `host`, for runs of several hosts.
 //!
 //! [`manifest`] lists the files of a run's folder with their SHA-256, and finds damaged files.
@@ -30,6 +31,7 @@ mod record;
 pub mod request;
 mod sane;
 pub mod sealed;
+pub mod series;
 mod table;
 
 pub use block::{BlockOp, BlockRequest};
@@ -41,6 +43,7 @@ pub use page::Page;
 pub use reader::{TableReader, read_all};
 pub use record::Record;
 pub use request::{Op, Request};
+pub use series::{SeriesRow, SeriesWriter};
 pub use table::{TableWriter, write_all};
 
 /// Metadata key of the run's epoch, in ns of `CLOCK_MONOTONIC`.
@@ -59,7 +62,7 @@ pub struct Table {
 }
 
 /// The tables of a run's folder.
-pub fn tables() -> [Table; 4] {
+pub fn tables() -> [Table; 5] {
     [
         Table {
             file: "requests.parquet",
@@ -80,6 +83,11 @@ pub fn tables() -> [Table; 4] {
             file: "sessions.parquet",
             row: "one interaction that a client of a site is to ask for",
             columns: Interaction::about(),
+        },
+        Table {
+            file: "series.parquet",
+            row: "the requests of a class in one interval of time whose responses are in one bucket",
+            columns: SeriesRow::about(),
         },
     ]
 }
@@ -108,6 +116,7 @@ mod tests {
         assert_nulls::<Page>();
         assert_nulls::<BlockRequest>();
         assert_nulls::<Interaction>();
+        assert_nulls::<SeriesRow>();
     }
 
     fn assert_nulls<R: Record>() {

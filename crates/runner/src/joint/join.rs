@@ -13,6 +13,7 @@ use crate::Error;
 use crate::context::write_json;
 use crate::run::folder::{PART, RunFolder, check_part, parts_folder};
 use crate::run::outcome::Timing;
+use crate::run::series;
 use crate::run::sweep::remove_parts;
 use crate::validity::rule::Validity;
 
@@ -138,8 +139,9 @@ fn whole(
     let epoch_ns = one_epoch(records)?;
     let clients_of =
         |class: &str| run.classes.iter().find(|known| known.name == class).map_or(0, |known| known.clients);
-    let requests =
-        join_tables::requests(parts, records, clients_of, epoch_ns, &partial.join("requests.parquet"))?;
+    let series = series::create(run, partial, epoch_ns)?;
+    let out = partial.join("requests.parquet");
+    let requests = join_tables::requests(parts, records, clients_of, epoch_ns, &out, series)?;
     join_tables::blocks(parts, records, epoch_ns, &partial.join("block.parquet"))?;
     keep_records(parts, records, partial)?;
     let mut validities = Vec::new();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_coordination::Record;
-use weir_records::{BlockRequest, OfHost, Request, TableReader, TableWriter};
+use weir_records::{BlockRequest, OfHost, Request, SeriesWriter, TableReader, TableWriter};
 
 use crate::Error;
 
@@ -52,7 +52,7 @@ struct Source {
     client: u64,
 }
 
-/// Merges `requests.parquet` of the clients in order of intended time, and renumbers requests and clients: clients of the
+/// Merges `requests.parquet` of the clients in order of intended time, with their series, and renumbers requests and clients: clients of the
 /// second host follow those of the first. Returns the number of rows.
 ///
 /// # Errors
@@ -63,6 +63,7 @@ pub(super) fn requests(
     clients_of: impl Fn(&str) -> u32,
     epoch_ns: i64,
     out: &Path,
+    mut series: SeriesWriter,
 ) -> Result<u64, Error> {
     let mut sources = Vec::new();
     for record in records {
@@ -105,8 +106,10 @@ pub(super) fn requests(
         })?;
         row.request = number;
         number += 1;
+        series.add(&row).map_err(Error::failed)?;
         writer.write(&OfHost { row, host: Arc::clone(&source.host) }).map_err(Error::failed)?;
     }
+    series.close().map_err(Error::failed)?;
     writer.close().map_err(Error::failed)
 }
 

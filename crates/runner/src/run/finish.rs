@@ -21,6 +21,7 @@ use crate::run::folder::PART;
 use crate::run::measure::Measured;
 use crate::run::outcome::Timing;
 use crate::run::prepare::Prepared;
+use crate::run::series;
 use crate::run::usage::{Use, residency};
 use crate::validity::facts::Facts;
 use crate::validity::judge::judge;
@@ -153,6 +154,7 @@ impl<'a> Evidence<'a> {
         let (sent, partial) = (&measured.sent, context.partial);
         let residency = residency(context.run, &prepared.places)?;
         write_all(&partial.join("requests.parquet"), measured.epoch_ns, &sent.rows).map_err(Error::failed)?;
+        series::write(context.run, partial, measured.epoch_ns, &sent.rows)?;
         if !prepared.sites.is_empty() {
             write_all(&partial.join("pages.parquet"), measured.epoch_ns, &measured.pages)
                 .map_err(Error::failed)?;

@@ -8,6 +8,7 @@ pub(crate) mod load;
 pub(crate) mod measure;
 pub(crate) mod outcome;
 pub(crate) mod prepare;
+pub(crate) mod series;
 pub(crate) mod sweep;
 pub(crate) mod undo;
 pub(crate) mod usage;

@@ -23,6 +23,7 @@ use crate::Error;
 use crate::context::write_json;
 use crate::run::folder::RunFolder;
 use crate::run::outcome::{Outcome, Timing};
+use crate::run::series as responses;
 use crate::validity::rule::{Status, Validity, is_invalid, outcome};
 use series::Series;
 use summary::Summary;
@@ -110,14 +111,15 @@ type Measured = (Simulated, Summary, Option<Series>, u64);
 fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<Measured, Error> {
     let names: Vec<(Arc<str>, Arc<str>)> =
         run.classes.iter().map(|class| (class.name.as_str().into(), class.device.as_str().into())).collect();
-    let mut writer = match run.records {
+    let mut tables = match run.records {
         Records::Requests => {
-            Some(TableWriter::create(&partial.join("requests.parquet"), 0).map_err(Error::failed)?)
+            let requests = TableWriter::create(&partial.join("requests.parquet"), 0).map_err(Error::failed)?;
+            Some((requests, responses::create(run, partial, 0)?))
         }
         Records::Summary => None,
     };
     let mut summary = Summary::new(run)?;
-    let mut series = Series::new(run);
+    let mut bins = Series::new(run);
     let warmup_ns = run.warmup_ns();
     let (mut number, mut broken) = (0u64, None);
     let end_ns = u64::try_from(run.length_ns()).unwrap_or(0);
@@ -128,24 +130,25 @@ fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<Measured,
         let intended_ns = served.ask.intended_ns as i64;
         let warmup = intended_ns < warmup_ns;
         summary.add(served);
-        if let Some(series) = &mut series {
-            series.add(served);
+        if let Some(bins) = &mut bins {
+            bins.add(served);
         }
         number += 1;
-        if let (Some(writer), None) = (&mut writer, &broken) {
+        if let (Some((requests, series)), None) = (&mut tables, &broken) {
             let (class, device) = &names[usize::from(served.class)];
             let row = row(served, number - 1, Arc::clone(class), Arc::clone(device), warmup);
-            broken = writer.write(&row).err();
+            broken = requests.write(&row).and_then(|()| series.add(&row)).err();
         }
     };
     let simulated = server.run(limits, &mut record).map_err(|error| Error::Refused(error.to_string()))?;
     if let Some(error) = broken {
         return Err(Error::failed(error));
     }
-    if let Some(writer) = writer {
-        writer.close().map_err(Error::failed)?;
+    if let Some((requests, series)) = tables {
+        requests.close().map_err(Error::failed)?;
+        series.close().map_err(Error::failed)?;
     }
-    Ok((simulated, summary, series, number))
+    Ok((simulated, summary, bins, number))
 }
 
 fn row(served: &Served, number: u64, class: Arc<str>, device: Arc<str>, warmup: bool) -> Request {
