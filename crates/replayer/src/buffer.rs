@@ -80,9 +80,8 @@ struct Arena {
 impl Arena {
     /// `None` where the memory cannot be had: then all buffers are allocated one by one.
     fn new() -> Option<Self> {
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
         // SAFETY: a new mapping at an address that the kernel chooses.
-        let data = unsafe { mmap_anonymous(null_mut(), ARENA_BYTES, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        let data = unsafe { mmap_anonymous(null_mut(), ARENA_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
         let data = NonNull::new(data.ok()?.cast::<u8>())?;
         // Fewer pages to pin; the mapping works without.
         // SAFETY: the range is the whole mapping, and the advice does not change its content.

@@ -108,8 +108,8 @@ impl Asking {
             .take(MOST)
             .copied()
             .collect();
-        let Some(last) = waited.first().or(self.recent.back()) else { return After::default() };
-        let waited = if waited.is_empty() { SmallVec::from_slice(&[*last]) } else { waited };
+        let Some(last) = waited.first().or(self.recent.back()).copied() else { return After::default() };
+        let waited = if waited.is_empty() { SmallVec::from_slice(&[last]) } else { waited };
         let think_ns = (sent_ns - last.completed_ns) as f64 * inference.think_scale;
         After {
             back: waited.iter().map(|served| (number - served.number) as u32).collect(),

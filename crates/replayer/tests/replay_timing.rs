@@ -103,7 +103,7 @@ fn bad_options_are_refused() {
         Options { fifo_priority: Some(100), ..Options::default() },
     ] {
         let targets = weir_replayer::Targets::open(&weir_replayer::Layout::default()).unwrap();
-        let refused = weir_replayer::replay(std::iter::empty(), &targets, &options, |_| ());
+        let refused = weir_replayer::replay(std::iter::empty::<Request>(), &targets, &options, |_| ());
         assert!(refused.unwrap_err().to_string().contains("expected"));
     }
 }

@@ -288,6 +288,7 @@ struct Selection {
     /// By file, where the last byte of any request ends; no more files than the workload has.
     extents_bytes: Vec<u64>,
     kept: Spool,
+    devices: Devices,
     left_out: u64,
 }
 
@@ -303,6 +304,7 @@ impl Selection {
             files: BTreeMap::new(),
             extents_bytes: vec![0; files],
             kept: Spool::create(MOST_REQUESTS).map_err(|error| error.to_string())?,
+            devices: Devices::default(),
             left_out: 0,
         })
     }
@@ -337,7 +339,7 @@ impl Selection {
             size_bytes: request.size_bytes,
             ..TraceRequest::default()
         };
-        self.kept.push(&kept, &Devices::default()).map_err(|error| error.to_string())
+        self.kept.push(&kept, &self.devices).map_err(|error| error.to_string())
     }
 }
 
