@@ -5,14 +5,22 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// Headings with the subcommands below them, in the order of the help.
-const GROUPS: [(&str, &[&str]); 4] = [
-    ("Studies", &["list", "schema", "check", "plan", "run", "simulate", "verify", "clean"]),
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Studies", &["init", "list", "schema", "check", "plan", "run", "simulate", "verify", "clean"]),
+    (
+        "Results",
+        &[
+            "summary", "report", "watch", "compare", "power", "variation", "capacity", "precision", "export",
+            "metrics", "figures", "claims", "lab", "trace-page",
+        ],
+    ),
     ("Workloads and traces", &["generate", "workload", "replay", "trace", "admit"]),
     (
         "Devices and schedulers",
         &["device", "disks", "serve", "class", "top", "collect", "controllers", "fsbench"],
     ),
     ("Web sites, daemons and networks", &["browse", "documents", "site", "service", "cluster", "network"]),
+    ("Installation", &["completions", "man"]),
 ];
 
 /// Subcommands that the playbook calls.

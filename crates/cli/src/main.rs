@@ -1,6 +1,7 @@
 //! The `weir` binary: argument parsing and wiring, nothing else.
 
 mod admit;
+mod analysis;
 mod browse;
 mod cgroup;
 mod check;
@@ -9,6 +10,7 @@ mod clean;
 mod cluster;
 mod collect;
 mod controllers;
+mod completions;
 mod coordination;
 mod device;
 mod disks;
@@ -18,6 +20,7 @@ mod fetch;
 mod fsbench;
 mod generate;
 mod help;
+mod init;
 mod interrupts;
 mod join;
 mod list;
@@ -27,7 +30,6 @@ mod network;
 mod observe;
 mod plan;
 mod plan_file;
-mod power;
 mod project;
 mod queue;
 mod replay;
@@ -96,6 +98,51 @@ enum Command {
     Trace(trace::Args),
     Verify(verify::Args),
     Workload(workload::Args),
+    Init(init::Args),
+    Completions(completions::Args),
+    Man(completions::ManArgs),
+    /// Print the results of a study as tables
+    #[command(disable_help_flag = true)]
+    Summary(analysis::Args),
+    /// Write one self-contained page for each study
+    #[command(disable_help_flag = true)]
+    Report(analysis::Args),
+    /// Show a study while it runs: progress, time left, effects, validity
+    #[command(disable_help_flag = true)]
+    Watch(analysis::Args),
+    /// Compare two results of one design, such as of two kernels
+    #[command(disable_help_flag = true)]
+    Compare(analysis::Args),
+    /// Print the repetitions that show a change of 5, 10 and 20 %, and their cost
+    #[command(disable_help_flag = true)]
+    Power(analysis::Args),
+    /// Print how much each factor and interaction explains of a metric
+    #[command(disable_help_flag = true)]
+    Variation(analysis::Args),
+    /// Search for the largest number of clients at which all objectives are attained
+    #[command(disable_help_flag = true)]
+    Capacity(analysis::Args),
+    /// Say whether a study with `precision` needs more repetitions
+    #[command(disable_help_flag = true)]
+    Precision(analysis::Args),
+    /// Write the runs and requests of a study as tables for other tools
+    #[command(disable_help_flag = true)]
+    Export(analysis::Args),
+    /// Compute metrics.json of every valid run
+    #[command(disable_help_flag = true)]
+    Metrics(analysis::Args),
+    /// Run the notebooks, and print the claims of papers
+    #[command(disable_help_flag = true)]
+    Figures(analysis::Args),
+    /// Write one page of all claims of papers
+    #[command(disable_help_flag = true)]
+    Claims(analysis::Args),
+    /// Open the notebooks in JupyterLab, on this machine only
+    #[command(disable_help_flag = true)]
+    Lab(analysis::Args),
+    /// Write one page about a trace
+    #[command(disable_help_flag = true)]
+    TracePage(analysis::Args),
     /// Commands that only the playbook calls
     #[command(hide = true)]
     Internal,
@@ -139,6 +186,23 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Workload(args) => workload::run(args),
+        Command::Init(args) => init::run(args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => completions::man(&args),
+        Command::Summary(args) => analysis::run("summary", &args),
+        Command::Report(args) => analysis::run("report", &args),
+        Command::Watch(args) => analysis::run("watch", &args),
+        Command::Compare(args) => analysis::run("compare", &args),
+        Command::Power(args) => analysis::run("power", &args),
+        Command::Variation(args) => analysis::run("variation", &args),
+        Command::Capacity(args) => analysis::run("capacity", &args),
+        Command::Precision(args) => analysis::run("precision", &args),
+        Command::Export(args) => analysis::run("export", &args),
+        Command::Metrics(args) => analysis::run("metrics", &args),
+        Command::Figures(args) => analysis::run("figures", &args),
+        Command::Claims(args) => analysis::run("claims", &args),
+        Command::Lab(args) => analysis::run("lab", &args),
+        Command::TracePage(args) => analysis::run("trace-page", &args),
         Command::Internal => {
             help::grouped(Cli::command())
                 .find_subcommand_mut(help::INTERNAL)

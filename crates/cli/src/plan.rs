@@ -9,9 +9,9 @@ use weir_runner::Testbed as Devices;
 use weir_study::limits::Estimate;
 use weir_study::{Plan, Run, Testbed, WHOLE_FORMAT, to_rows};
 
+use crate::analysis;
 use crate::exit::{self, bad_input};
 use crate::needs::Needs;
-use crate::power;
 use crate::project::Project;
 use crate::shard::is_of_shard;
 use crate::wanted;
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let project = Project::find()?;
     let mut plan = project.plan(&args.study, args.label.as_deref())?;
     if args.power {
-        return Err(power::analyse(&project, &plan.study, args.results.as_deref()));
+        return Err(analysis::power(&project, &plan.study, args.results.as_deref()));
     }
     if let Some(only) = args.testbed {
         let testbed = match only {

@@ -1,4 +1,4 @@
-//! Where studies and workloads lie: the folder that holds `studies/` and `workloads/`.
+//! Where studies and workloads lie: in the folder that holds `studies/` and `workloads/`, and in the library that comes with weir.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,57 +14,82 @@ use weir_workload::Catalog;
 
 use crate::exit::bad_input;
 
-/// The project that a command works in.
+/// The studies and workloads that a command works with: those of a project, and those that come with weir.
 pub struct Project {
+    /// The project, or the current folder if there is none.
     root: PathBuf,
+    /// The library, unless it cannot be written and the project has its own.
+    library: Option<PathBuf>,
 }
 
 impl Project {
-    /// The project above the current folder, or the one named by `WEIR_ROOT`.
+    /// The project above the current folder, or the one named by `WEIR_ROOT`; elsewhere what comes with weir.
     ///
     /// # Errors
-    /// There is none.
+    /// `WEIR_ROOT` names no project, or there is none and what comes with weir cannot be unpacked.
     pub fn find() -> anyhow::Result<Self> {
         if let Some(root) = std::env::var_os("WEIR_ROOT") {
-            return Self::at(Path::new(&root))
-                .ok_or_else(|| bad_input(format!("WEIR_ROOT={}: has no workloads", root.display())));
+            let root = PathBuf::from(root);
+            if !is_project(&root) {
+                return Err(bad_input(format!("WEIR_ROOT={}: has no workloads", root.display())));
+            }
+            return Ok(Project { root, library: library().ok() });
         }
         let here = std::env::current_dir().context("the current folder is gone")?;
-        here.ancestors().find_map(Self::at).ok_or_else(|| {
-            bad_input(format!(
-                "{}: neither this folder nor one above it holds workloads; set WEIR_ROOT",
-                here.display()
-            ))
-        })
+        match here.ancestors().find(|folder| is_project(folder)) {
+            Some(root) => Ok(Project { root: root.to_owned(), library: library().ok() }),
+            None => {
+                let library = library().map_err(|error| {
+                    bad_input(format!(
+                        "{}: neither this folder nor one above it holds workloads, and those of weir cannot be unpacked: \
+                         {error}. Set XDG_CACHE_HOME to a folder that can be written, or call weir init",
+                        here.display()
+                    ))
+                })?;
+                Ok(Project { root: here, library: Some(library) })
+            }
+        }
     }
 
-    /// The folder that holds `studies/` and `workloads/`.
+    /// The folder that holds `studies/` and `workloads/`, if there is one; else the current folder.
     pub fn root(&self) -> &Path {
         &self.root
-    }
-
-    fn at(root: &Path) -> Option<Self> {
-        root.join("workloads").is_dir().then(|| Project { root: root.to_owned() })
     }
 
     /// The workloads.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// A folder cannot be read.
     pub fn workloads(&self) -> anyhow::Result<Catalog> {
-        Catalog::open(&self.root.join("workloads")).map_err(bad_input)
+        self.catalog().map_err(bad_input)
+    }
+
+    fn catalog(&self) -> Result<Catalog, Problems> {
+        let own = self.root.join(WORKLOADS);
+        match &self.library {
+            None => Catalog::open(&own),
+            Some(library) if own.is_dir() => Catalog::open_with(&own, &library.join(WORKLOADS)),
+            Some(library) => Catalog::open(&library.join(WORKLOADS)),
+        }
     }
 
     /// Names of the studies, sorted.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// A folder cannot be read.
     pub fn studies(&self) -> anyhow::Result<Vec<String>> {
         Ok(self.study_files()?.into_keys().collect())
     }
 
     fn study_files(&self) -> anyhow::Result<BTreeMap<String, PathBuf>> {
-        files_by_name(&self.root.join("studies"), &[]).map_err(bad_input)
+        let mut found = BTreeMap::new();
+        for root in self.library.iter().chain([&self.root]) {
+            let studies = root.join(STUDIES);
+            if studies.is_dir() {
+                found.extend(files_by_name(&studies, &[]).map_err(bad_input)?);
+            }
+        }
+        Ok(found)
     }
 
     /// The file of a study given by name or by path.
@@ -105,7 +130,7 @@ impl Project {
     }
 
     fn plan_file(&self, file: &Path, label: Option<&str>) -> Result<Plan, Problems> {
-        let workloads = Catalog::open(&self.root.join("workloads"))?;
+        let workloads = self.catalog()?;
         let profiles: Vec<&str> = profile::names().collect();
         let benchmarks = Benchmark::ALL.map(|benchmark| SiteBenchmark {
             name: benchmark.name(),
@@ -135,6 +160,22 @@ impl Project {
     pub fn check_study(&self, file: &Path) -> Result<Plan, Problems> {
         self.plan_file(file, None)
     }
+}
+
+/// Folders of a project, and of the library.
+pub const STUDIES: &str = "studies";
+pub const WORKLOADS: &str = "workloads";
+
+fn is_project(folder: &Path) -> bool {
+    folder.join(WORKLOADS).is_dir()
+}
+
+/// The folder of the studies and workloads that come with weir.
+fn library() -> std::io::Result<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    let cache = cache.ok_or_else(|| std::io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
+    weir_library::unpack(&cache.join("weir"))
 }
 
 /// Whether the profile of every device can be had, and in simulated studies whether a head can have its size. On a device

@@ -29,8 +29,22 @@ impl Catalog {
     /// # Errors
     /// The folder cannot be read, or two files have one name.
     pub fn open(folder: &Path) -> Result<Self, Problems> {
+        Self::of_files(folder, files_by_name(folder, &[TABLES])?)
+    }
+
+    /// As [`Catalog::open`], with the files of a library where the folder has none of their name.
+    ///
+    /// # Errors
+    /// A folder cannot be read, or two files in it have one name.
+    pub fn open_with(folder: &Path, library: &Path) -> Result<Self, Problems> {
+        let mut found = files_by_name(library, &[TABLES])?;
+        found.extend(files_by_name(folder, &[TABLES])?);
+        Self::of_files(folder, found)
+    }
+
+    fn of_files(folder: &Path, found: BTreeMap<String, PathBuf>) -> Result<Self, Problems> {
         let (mut files, mut sessions) = (BTreeMap::new(), BTreeMap::new());
-        for (name, path) in files_by_name(folder, &[TABLES])? {
+        for (name, path) in found {
             // A file that cannot be read is reported when it is loaded.
             let of_sessions = Document::read(&path).is_ok_and(|document| SessionWorkload::is_in(&document));
             let kind = if of_sessions { &mut sessions } else { &mut files };
