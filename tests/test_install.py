@@ -1,5 +1,6 @@
 """One program in any folder: a new project, what comes with the binary, completions, manual pages."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -98,3 +99,17 @@ def test_manual_pages_are_written(tmp_path):
     pages = {page.name for page in (tmp_path / "man").iterdir()}
     assert {"weir.1", "weir-plan.1", "weir-replay.1", "weir-trace-stat.1"} <= pages
     assert ".SH NAME" in (tmp_path / "man/weir-plan.1").read_text()
+
+
+def test_the_doctor_names_what_is_missing_and_the_remedy(tmp_path):
+    python = str(ROOT / ".venv/bin/python")
+    done = elsewhere(tmp_path, "doctor", WEIR_PYTHON=python)
+    assert done.returncode in (0, 3), done.stderr
+    assert "studies in virtual time\n  ok       studies and workloads" in done.stdout
+    poor = elsewhere(tmp_path, "doctor", "--json", PATH="/nonexistent")
+    assert poor.returncode == 3
+    checks = {check["needs"]: check for check in json.loads(poor.stdout)}
+    assert checks["fio (closed loops)"]["missing"] == "it is not installed"
+    assert checks["fio (closed loops)"]["remedy"] == "apt-get install fio"
+    assert "pip install weir-bench" in checks["Python with the package weir"]["remedy"]
+    assert all((check["missing"] is None) == (check["remedy"] is None) for check in checks.values())

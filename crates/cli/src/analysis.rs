@@ -42,6 +42,11 @@ pub fn power(project: &Project, study: &str, results: Option<&Path>) -> anyhow::
     anyhow::Error::new(command.exec()).context(python.display().to_string())
 }
 
+/// Why there is no Python with the package; none if there is one.
+pub fn missing(project: &Project) -> Option<String> {
+    python(project).err().map(|error| error.to_string())
+}
+
 /// A Python that has the package: that of `WEIR_PYTHON`, of the project, beside this program, or on PATH.
 fn python(project: &Project) -> anyhow::Result<PathBuf> {
     if let Some(named) = std::env::var_os("WEIR_PYTHON") {

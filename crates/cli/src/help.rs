@@ -20,7 +20,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &["device", "disks", "serve", "class", "top", "collect", "controllers", "fsbench"],
     ),
     ("Web sites, daemons and networks", &["browse", "documents", "site", "service", "cluster", "network"]),
-    ("Installation", &["completions", "man"]),
+    ("Installation", &["doctor", "completions", "man"]),
 ];
 
 /// Subcommands that the playbook calls.

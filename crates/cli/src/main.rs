@@ -14,6 +14,7 @@ mod completions;
 mod coordination;
 mod device;
 mod disks;
+mod doctor;
 mod documents;
 mod exit;
 mod fetch;
@@ -99,6 +100,7 @@ enum Command {
     Verify(verify::Args),
     Workload(workload::Args),
     Init(init::Args),
+    Doctor(doctor::Args),
     Completions(completions::Args),
     Man(completions::ManArgs),
     /// Print the results of a study as tables
@@ -187,6 +189,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Workload(args) => workload::run(args),
         Command::Init(args) => init::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => completions::man(&args),
         Command::Summary(args) => analysis::run("summary", &args),
