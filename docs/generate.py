@@ -76,8 +76,8 @@ def _command(names: tuple[str, ...]) -> str:
     return "\n".join(parts)
 
 
-def _analysis() -> list[str]:
-    """The help of `python -m weir` and of each of its commands."""
+def _analysis() -> tuple[str, dict[str, str]]:
+    """The help of `python -m weir`, and of each of its commands by name."""
 
     def help_of(*names: str) -> str:
         command = [sys.executable, "-m", "weir", *names, "--help"]
@@ -88,19 +88,22 @@ def _analysis() -> list[str]:
 
     whole = help_of()
     names = re.findall(r"^    ([a-z][a-z-]*)(?=\s)", whole, re.MULTILINE)
-    return [whole, *map(help_of, names)]
+    return whole, {name: help_of(name) for name in names}
 
 
 def _cli() -> str:
-    names = [*_commands(_help()), *_commands(_help("internal"))]
-    commands = "\n".join(_command((name,)) for name in dict.fromkeys(names))
-    analysis = "\n".join(f"```text\n{text}\n```\n" for text in _analysis())
+    whole, of_analysis = _analysis()
+    names = dict.fromkeys([*_commands(_help()), *_commands(_help("internal"))])
+    commands = "\n".join(_command((name,)) for name in names if name not in of_analysis)
+    analysis = "\n".join(f"```text\n{text}\n```\n" for text in [whole, *of_analysis.values()])
     return _page(
         "Commands",
         "the help of `weir`",
         "`make setup` builds `target/release/weir`. Each command prints its own help.\n\n"
         f"## weir\n\n```text\n{_help()}\n```\n\n{commands}\n"
-        f"## python -m weir\n\nThe analysis, with `.venv/bin` in PATH.\n\n{analysis}",
+        "## The analysis\n\n`weir report` and the other commands below *Results* are those of the Python package: `weir report ...` "
+        "is `python -m weir report ...`. weir takes the Python that `WEIR_PYTHON` names, that of the project (`.venv`), one beside the "
+        f"program, or `python3`, whichever has the package.\n\n{analysis}",
     )
 
 
