@@ -26,9 +26,7 @@ def recorded(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("\n".join(lines) + "\n")
     out = tmp_path / "t.parquet"
-    options = [
-        f"--option={key}={key}" for key in ("time", "response", "offset", "size", "op")
-    ]
+    options = [f"--option={key}={key}" for key in ("time", "response", "offset", "size", "op")]
     done = weir("trace", "convert", table, "--format", "csv", "--to", "parquet", "--out", out,
                 "--option=header=yes", "--option=reads=r", *options)  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,9 @@ fn main() -> io::Result<()> {
         list(&root.join(folder), &mut files)?;
     }
     files.sort();
-    let mut code = String::from("/// Every file: its path in the library, and its content.\npub const FILES: &[(&str, &[u8])] = &[\n");
+    let mut code = String::from(
+        "/// Every file: its path in the library, and its content.\npub const FILES: &[(&str, &[u8])] = &[\n",
+    );
     let mut sum = Sum::default();
     for file in &files {
         let name = file.strip_prefix(&root).map_err(io::Error::other)?.to_string_lossy().into_owned();
@@ -22,7 +24,11 @@ fn main() -> io::Result<()> {
         sum.add(&fs::read(file)?);
         let _ = writeln!(code, "    ({name:?}, include_bytes!({file:?})),");
     }
-    let _ = writeln!(code, "];\n\n/// Distinguishes the libraries of two versions.\npub const SUM: &str = \"{:016x}\";", sum.0);
+    let _ = writeln!(
+        code,
+        "];\n\n/// Distinguishes the libraries of two versions.\npub const SUM: &str = \"{:016x}\";",
+        sum.0
+    );
     let out =
         env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set: run by cargo only"))?;
     fs::write(Path::new(&out).join("files.rs"), code)

@@ -67,7 +67,12 @@ const LIMITS: &str = "limits of classes by the kernel";
 
 fn checks() -> Vec<Check> {
     let mut found = vec![
-        check(STUDIES, "studies and workloads", Project::find().err().map(|error| error.to_string()), "call weir init"),
+        check(
+            STUDIES,
+            "studies and workloads",
+            Project::find().err().map(|error| error.to_string()),
+            "call weir init",
+        ),
         check(
             RESULTS,
             "Python with the package weir",
@@ -95,8 +100,18 @@ fn checks() -> Vec<Check> {
         let remedy = "load its module (modprobe mq-deadline, kyber-iosched, bfq), or use another kernel";
         found.push(Check { purpose: DEVICES, needs, remedy: missing.is_some().then_some(remedy), missing });
     }
-    found.push(check(CAPTURE, "BPF with BTF", missing_for_bpf(), "root, and a kernel with CONFIG_DEBUG_INFO_BTF=y"));
-    found.push(check(CAPTURE, "blktrace(8)", blktrace(), "apt-get install blktrace; weir collect needs it not"));
+    found.push(check(
+        CAPTURE,
+        "BPF with BTF",
+        missing_for_bpf(),
+        "root, and a kernel with CONFIG_DEBUG_INFO_BTF=y",
+    ));
+    found.push(check(
+        CAPTURE,
+        "blktrace(8)",
+        blktrace(),
+        "apt-get install blktrace; weir collect needs it not",
+    ));
     let controllers = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
     let io = (!controllers.split_whitespace().any(|name| name == "io"))
         .then(|| "the controller io is not in cgroup v2 (/sys/fs/cgroup/cgroup.controllers)".to_owned());

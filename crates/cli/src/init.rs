@@ -27,10 +27,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let name = name_of(folder)?;
     if let Ok(mut entries) = folder.read_dir() {
         if entries.next().is_some() {
-            return Err(bad_input(format!("{}: is not empty. Name a folder that is empty or absent", folder.display())));
+            return Err(bad_input(format!(
+                "{}: is not empty. Name a folder that is empty or absent",
+                folder.display()
+            )));
         }
     } else if folder.exists() {
-        return Err(bad_input(format!("{}: is no folder. Name a folder that is empty or absent", folder.display())));
+        return Err(bad_input(format!(
+            "{}: is no folder. Name a folder that is empty or absent",
+            folder.display()
+        )));
     }
     let write = |path: PathBuf, text: &str| {
         let text = text.replace("NAME", &name);

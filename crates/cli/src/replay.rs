@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -233,10 +233,10 @@ impl Shape {
         };
         let mut pauses = Vec::new();
         for text in &args.pause {
-            let times = text.split_once(':').and_then(|(at, length)| Some((at.parse().ok()?, length.parse().ok()?)));
-            let (at, length) = times.ok_or_else(|| {
-                bad_input(format!("--pause {text}: write AT:FOR in seconds, such as 60:5"))
-            })?;
+            let times =
+                text.split_once(':').and_then(|(at, length)| Some((at.parse().ok()?, length.parse().ok()?)));
+            let (at, length) = times
+                .ok_or_else(|| bad_input(format!("--pause {text}: write AT:FOR in seconds, such as 60:5")))?;
             pauses.push(Pause { at_ns: ns("--pause", text, at)?, for_ns: ns("--pause", text, length)? });
         }
         let until_ns =
@@ -245,10 +245,15 @@ impl Shape {
             return Err(bad_input("--loop, --loop-for: they must be above 0"));
         }
         if args.shift_bytes > 0 && args.rounds.is_none() && until_ns.is_none() {
-            return Err(bad_input("--shift-bytes: shifts the rounds of --loop or --loop-for; give one of them"));
+            return Err(bad_input(
+                "--shift-bytes: shifts the rounds of --loop or --loop-for; give one of them",
+            ));
         }
         if !(args.think_scale.is_finite() && args.think_scale >= 0.0) {
-            return Err(bad_input(format!("--think-scale {}: it must be a number, 0 or more", args.think_scale)));
+            return Err(bad_input(format!(
+                "--think-scale {}: it must be a number, 0 or more",
+                args.think_scale
+            )));
         }
         let inference = match args.dependencies {
             None => None,
@@ -262,7 +267,9 @@ impl Shape {
             }
         };
         if inference.is_some() && args.rings.is_some_and(|rings| rings != 1) {
-            return Err(bad_input("--rings: requests that depend on one another are sent by one; leave it out"));
+            return Err(bad_input(
+                "--rings: requests that depend on one another are sent by one; leave it out",
+            ));
         }
         Ok(Shape { pauses, until_ns, inference })
     }
@@ -387,12 +394,17 @@ fn send(
     let open = move || {
         let (opening, reading) = (noted.clone(), noted.clone());
         let rows = rows(args).map_err(|error| opening.note(error)).ok();
-        let known = rows.into_iter().flatten().map_while(move |row| row.map_err(|error| reading.note(error.into())).ok());
+        let known = rows
+            .into_iter()
+            .flatten()
+            .map_while(move |row| row.map_err(|error| reading.note(error.into())).ok());
         Reordered::new(known, disorder_ns)
     };
     let repeat = Repeat {
         rounds: if shape.until_ns.is_some() { None } else { Some(args.rounds.unwrap_or(1)) },
-        until_ns: shape.until_ns.map(|until_ns| until_ns.saturating_add(summary.first_intended_ns.unwrap_or(0))),
+        until_ns: shape
+            .until_ns
+            .map(|until_ns| until_ns.saturating_add(summary.first_intended_ns.unwrap_or(0))),
         round_ns: round_ns(summary),
         requests: summary.requests,
         shift_bytes: args.shift_bytes,

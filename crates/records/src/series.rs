@@ -110,12 +110,12 @@ impl SeriesWriter {
         };
         let start_ns = request.intended_ns.div_euclid(self.interval_ns).saturating_mul(self.interval_ns);
         let completed_ns = request.completed_ns.filter(|_| request.status == 0);
-        let response_ns = completed_ns.and_then(|completed_ns| u64::try_from(completed_ns - request.intended_ns).ok());
+        let response_ns =
+            completed_ns.and_then(|completed_ns| u64::try_from(completed_ns - request.intended_ns).ok());
         let counts = self.open.entry((start_ns, class, response_ns.map(bucket_ns))).or_default();
         counts.requests += 1;
         counts.size_bytes += request.size_bytes;
-        let is_late =
-            |deadline_ns: i64| completed_ns.is_none_or(|completed_ns| completed_ns > deadline_ns);
+        let is_late = |deadline_ns: i64| completed_ns.is_none_or(|completed_ns| completed_ns > deadline_ns);
         counts.late += u64::from(request.deadline_ns.is_some_and(is_late));
         if self.open.len() > MOST_OPEN { self.write(MOST_OPEN / 2) } else { Ok(()) }
     }

@@ -17,7 +17,7 @@ use std::process::Command;
 use common::LoopDevice;
 use common::block_trace::{BlockEvent, BlockTrace};
 use weir_records::Request;
-use weir_replayer::{Fidelity, Layout, LIMIT_P99_NS, Options, Route, Targets, replay};
+use weir_replayer::{Fidelity, LIMIT_P99_NS, Layout, Options, Route, Targets, replay};
 
 const LENGTH_BYTES: u64 = 1 << 30;
 const QUEUED: &str = "block_bio_queue";
@@ -64,7 +64,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::read_to_string("/proc/loadavg")?.split(' ').next().unwrap_or("unknown")
     );
     match &version {
-        Some(_) => println!("the device itself, in fio's closed loop of 64: {:.0} requests/s", closed_loop(&device)?),
+        Some(_) => {
+            println!("the device itself, in fio's closed loop of 64: {:.0} requests/s", closed_loop(&device)?)
+        }
         None => println!("fio is not installed: no comparison (apt-get install fio)"),
     }
     println!("lateness in us: median, p99, max (of {rounds} runs the middle one by p99); span error");
@@ -120,7 +122,14 @@ impl Run {
 /// What the device does if it always has 64 requests, per second.
 fn closed_loop(device: &LoopDevice) -> Result<f64, Box<dyn Error>> {
     let output = Command::new("fio")
-        .args(["--name=closed", "--direct=1", "--ioengine=io_uring", "--iodepth=64", "--rw=randread", "--bs=4k"])
+        .args([
+            "--name=closed",
+            "--direct=1",
+            "--ioengine=io_uring",
+            "--iodepth=64",
+            "--rw=randread",
+            "--bs=4k",
+        ])
         .args(["--time_based", "--runtime=3", "--output-format=json", "--readonly"])
         .arg(format!("--filename={}", device.path.display()))
         .output()?;

@@ -81,7 +81,9 @@ impl Arena {
     /// `None` where the memory cannot be had: then all buffers are allocated one by one.
     fn new() -> Option<Self> {
         // SAFETY: a new mapping at an address that the kernel chooses.
-        let data = unsafe { mmap_anonymous(null_mut(), ARENA_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
+        let data = unsafe {
+            mmap_anonymous(null_mut(), ARENA_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        };
         let data = NonNull::new(data.ok()?.cast::<u8>())?;
         // Fewer pages to pin; the mapping works without.
         // SAFETY: the range is the whole mapping, and the advice does not change its content.
@@ -194,7 +196,10 @@ mod tests {
         }
         assert!(all.iter_mut().enumerate().all(|(number, buffer)| buffer.as_mut_slice()[77] == number as u8));
         all.into_iter().for_each(|buffer| pool.give(buffer));
-        assert!(pool.take(ARENA_BYTES / 2).is_some_and(|buffer| !buffer.is_in_arena()), "the last is given first");
+        assert!(
+            pool.take(ARENA_BYTES / 2).is_some_and(|buffer| !buffer.is_in_arena()),
+            "the last is given first"
+        );
     }
 
     #[test]

@@ -167,11 +167,7 @@ impl ByRate {
     }
 
     /// The certificate; rates are those of the whole replay.
-    pub fn finish(
-        mut self,
-        asked_per_s: Option<f64>,
-        kept_per_s: Option<f64>,
-    ) -> Result<Certificate, Error> {
+    pub fn finish(mut self, asked_per_s: Option<f64>, kept_per_s: Option<f64>) -> Result<Certificate, Error> {
         self.close()?;
         self.record_closed()?;
         let edge = |number: i32| 2_f64.powf(f64::from(number) / PER_DOUBLING);
@@ -224,7 +220,10 @@ mod tests {
         let requests: Vec<_> = found.rates.iter().map(|rate| rate.requests).collect();
         assert_eq!(requests, [500, 4_000, 40_000, 100_000]);
         for rate in &found.rates {
-            assert!(rate.from_per_s <= rate.highest_per_s && rate.highest_per_s < rate.below_per_s, "{rate:?}");
+            assert!(
+                rate.from_per_s <= rate.highest_per_s && rate.highest_per_s < rate.below_per_s,
+                "{rate:?}"
+            );
         }
     }
 

@@ -148,7 +148,9 @@ mod tests {
         let stream = times.iter().enumerate().map(|(number, (client, sent, completed))| {
             request(number as u64, *client, *sent, (*completed >= 0).then_some(*completed))
         });
-        Dependent::new(stream, inference).map(|step| (step.after.back.to_vec(), step.after.think_ns)).collect()
+        Dependent::new(stream, inference)
+            .map(|step| (step.after.back.to_vec(), step.after.think_ns))
+            .collect()
     }
 
     const ALL: Inference = Inference { window_ns: 100, within_client: false, think_scale: 1.0 };

@@ -54,8 +54,7 @@ pub(crate) fn read_ahead(
         let key = keys.get(&request);
         let chunk = &mut chunks[turn];
         chunk.push(Planned { request, transfer, key, after, number: 0 });
-        if chunk.len() == CHUNK
-            && to[turn].send(std::mem::replace(chunk, Vec::with_capacity(CHUNK))).is_err()
+        if chunk.len() == CHUNK && to[turn].send(std::mem::replace(chunk, Vec::with_capacity(CHUNK))).is_err()
         {
             return;
         }

@@ -6,9 +6,9 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use weir_host::thread::Scheduling;
 
+use crate::Error;
 use crate::certificate::{ByRate, Certificate};
 use crate::submission::Submission;
-use crate::Error;
 use crate::target::{Kind, Target};
 
 /// Use of one target.

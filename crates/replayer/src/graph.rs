@@ -39,13 +39,7 @@ struct Node {
 
 impl Graph {
     pub fn new() -> Self {
-        Graph {
-            due: BinaryHeap::new(),
-            held: HashMap::new(),
-            nodes: VecDeque::new(),
-            first: 0,
-            ended: false,
-        }
+        Graph { due: BinaryHeap::new(), held: HashMap::new(), nodes: VecDeque::new(), first: 0, ended: false }
     }
 
     /// Whether more of the stream should be read.
@@ -66,7 +60,8 @@ impl Graph {
         for back in &held.planned.after.back {
             let Some(earlier) = number.checked_sub(u64::from(*back)) else { continue };
             // Of those that were forgotten, all are done.
-            let Some(node) = earlier.checked_sub(self.first).and_then(|at| self.nodes.get_mut(at as usize)) else {
+            let Some(node) = earlier.checked_sub(self.first).and_then(|at| self.nodes.get_mut(at as usize))
+            else {
                 continue;
             };
             match node.done_ns {

@@ -67,7 +67,8 @@ where
             self.had_one = true;
             let by_ns = i64::try_from(self.number).unwrap_or(i64::MAX).saturating_mul(self.repeat.round_ns);
             delay(&mut request, by_ns);
-            request.request = request.request.saturating_add(self.number.saturating_mul(self.repeat.requests));
+            request.request =
+                request.request.saturating_add(self.number.saturating_mul(self.repeat.requests));
             if self.repeat.until_ns.is_some_and(|until_ns| request.intended_ns >= until_ns) {
                 // All others of the round are later, and so are those of the next rounds.
                 self.repeat.rounds = Some(0);

@@ -67,7 +67,8 @@ fn who_waits_for_one_that_is_refused_or_stopped_is_accounted_for() {
     let options = Options { dependencies: true, grace: Duration::from_secs(1), ..Options::default() };
     let mut rows = Vec::new();
     let fidelity =
-        replay(Dependent::new(stream.into_iter(), INFERENCE), &targets, &options, |row| rows.push(row)).unwrap();
+        replay(Dependent::new(stream.into_iter(), INFERENCE), &targets, &options, |row| rows.push(row))
+            .unwrap();
     assert_eq!((rows.len(), fidelity.planned, fidelity.refused, fidelity.sent), (50, 50, 1, 49));
     options.stop.store(true, std::sync::atomic::Ordering::Relaxed);
     rows.clear();

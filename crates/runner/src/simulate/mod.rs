@@ -113,7 +113,8 @@ fn measure(run: &Run, server: server::Built, partial: &Path) -> Result<Measured,
         run.classes.iter().map(|class| (class.name.as_str().into(), class.device.as_str().into())).collect();
     let mut tables = match run.records {
         Records::Requests => {
-            let requests = TableWriter::create(&partial.join("requests.parquet"), 0).map_err(Error::failed)?;
+            let requests =
+                TableWriter::create(&partial.join("requests.parquet"), 0).map_err(Error::failed)?;
             Some((requests, responses::create(run, partial, 0)?))
         }
         Records::Summary => None,

@@ -84,7 +84,11 @@ impl Chunks {
             self.ended = true;
             decode_end(&head, body).and_then(|requests| {
                 let complete = requests == self.requests || self.skipping.count() > 0;
-                if complete { Ok(()) } else { Err(Bad::number("number of requests", requests, "those of the chunks")) }
+                if complete {
+                    Ok(())
+                } else {
+                    Err(Bad::number("number of requests", requests, "those of the chunks"))
+                }
             })
         } else {
             self.chunk.decode(&head, body, &mut self.names)

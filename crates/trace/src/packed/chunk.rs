@@ -53,7 +53,12 @@ impl Head {
         Ok(Head {
             requests: number(0, MOST_REQUESTS, "requests of a chunk", "at most 4096")?,
             names_bytes: number(4, MOST_NAMES_BYTES, "bytes of names", "at most 64 MiB")?,
-            columns_bytes: number(8, MOST_COLUMNS_BYTES, "bytes of columns", "at most those of 4096 requests")?,
+            columns_bytes: number(
+                8,
+                MOST_COLUMNS_BYTES,
+                "bytes of columns",
+                "at most those of 4096 requests",
+            )?,
             crc: u32_le(bytes, 12),
         })
     }
@@ -142,9 +147,14 @@ impl Chunk {
         let mut left = columns;
         let heads = take(&mut left, COLUMNS * COLUMN_HEAD_BYTES)?;
         for (column, head_bytes) in self.columns.iter_mut().zip(heads.chunks_exact(COLUMN_HEAD_BYTES)) {
-            let (base, width, shift) = (u64_le(head_bytes, 0), usize::from(head_bytes[8]), u32::from(head_bytes[9]));
+            let (base, width, shift) =
+                (u64_le(head_bytes, 0), usize::from(head_bytes[8]), u32::from(head_bytes[9]));
             if !matches!(width, 0 | 1 | 2 | 4 | 8) || shift >= u64::BITS {
-                return Err(Bad::number("head of a column", width << 8 | shift as usize, "0, 1, 2, 4 or 8 bytes"));
+                return Err(Bad::number(
+                    "head of a column",
+                    width << 8 | shift as usize,
+                    "0, 1, 2, 4 or 8 bytes",
+                ));
             }
             unpack(take(&mut left, width * head.requests)?, width, base, shift, head.requests, column);
         }
@@ -246,7 +256,8 @@ fn field(request: &TraceRequest, column: usize) -> Option<u64> {
         DEVICE => Some(u64::from(request.device)),
         OP => OPS.iter().position(|op| *op == request.op).map(|place| place as u64),
         PRESENT => {
-            let bits = (QUEUEING..COLUMNS).map(|other| u64::from(field(request, other).is_some()) << (other - QUEUEING));
+            let bits = (QUEUEING..COLUMNS)
+                .map(|other| u64::from(field(request, other).is_some()) << (other - QUEUEING));
             Some(bits.sum())
         }
         QUEUEING => request.queueing_ns.map(unsigned),
@@ -303,8 +314,11 @@ fn unpack(bytes: &[u8], width: usize, base: u64, shift: u32, requests: usize, in
     let value = |stored: u64| base.wrapping_add(stored << shift);
     match width {
         1 => into.extend(bytes.iter().map(|byte| value(u64::from(*byte)))),
-        2 => into.extend(bytes.as_chunks::<2>().0.iter().map(|two| value(u64::from(u16::from_le_bytes(*two))))),
-        4 => into.extend(bytes.as_chunks::<4>().0.iter().map(|four| value(u64::from(u32::from_le_bytes(*four))))),
+        2 => {
+            into.extend(bytes.as_chunks::<2>().0.iter().map(|two| value(u64::from(u16::from_le_bytes(*two)))))
+        }
+        4 => into
+            .extend(bytes.as_chunks::<4>().0.iter().map(|four| value(u64::from(u32::from_le_bytes(*four))))),
         8 => into.extend(bytes.as_chunks::<8>().0.iter().map(|eight| value(u64::from_le_bytes(*eight)))),
         _ => into.resize(requests, base),
     }

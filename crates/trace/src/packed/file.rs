@@ -4,9 +4,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use super::MARK;
 use super::chunk::{Chunk, HEAD_BYTES, Head, Names};
 use super::index::{FOOTER_BYTES, Index};
-use super::MARK;
 use crate::error::{Bad, Place};
 use crate::{Error, TraceRequest};
 
@@ -45,7 +45,9 @@ impl PackedFile {
         opened.at(footer_at, &mut footer)?;
         let index_at = Index::offset(&footer).map_err(|bad| opened.bad(footer_at, bad))?;
         if index_at > footer_at || bytes - index_at > MOST_INDEX_BYTES {
-            return Err(opened.bad(footer_at, Bad::number("offset of the index", index_at, "one within the file")));
+            return Err(
+                opened.bad(footer_at, Bad::number("offset of the index", index_at, "one within the file"))
+            );
         }
         let mut index = vec![0; (bytes - index_at) as usize];
         opened.at(index_at, &mut index)?;

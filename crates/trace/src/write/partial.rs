@@ -24,10 +24,7 @@ impl Partial {
     }
 
     /// Writes with the errors of this file.
-    pub(super) fn put<T>(
-        &mut self,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
-    ) -> Result<T, Error> {
+    pub(super) fn put<T>(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T, Error> {
         let written = match &mut self.file {
             Some(file) => write(file),
             None => Err(io::ErrorKind::NotConnected.into()),
