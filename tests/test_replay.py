@@ -1,4 +1,4 @@
-"""`weir replay` from end to end: a stream is sent as recorded, repeated, paused, and with its dependencies."""
+"""`weir replay` from end to end: as recorded, repeated, paused, and with dependencies."""
 
 import json
 
