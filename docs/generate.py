@@ -101,9 +101,10 @@ def _cli() -> str:
         "the help of `weir`",
         "`make setup` builds `target/release/weir`. Each command prints its own help.\n\n"
         f"## weir\n\n```text\n{_help()}\n```\n\n{commands}\n"
-        "## The analysis\n\n`weir report` and the other commands below *Results* are those of the Python package: `weir report ...` "
-        "is `python -m weir report ...`. weir takes the Python that `WEIR_PYTHON` names, that of the project (`.venv`), one beside the "
-        f"program, or `python3`, whichever has the package.\n\n{analysis}",
+        "## The analysis\n\n`weir report` and the other commands below *Results* are those of the Python "
+        "package: `weir report ...` is `python -m weir report ...`. weir takes the Python that `WEIR_PYTHON` "
+        "names, that of the project (`.venv`), one beside the program, or `python3`, whichever has the "
+        f"package.\n\n{analysis}",
     )
 
 
