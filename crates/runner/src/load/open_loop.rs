@@ -85,5 +85,6 @@ pub(crate) fn layout<'a>(places: impl IntoIterator<Item = &'a Placement>, buffer
     let classes: BTreeMap<String, Route> =
         open_loop.iter().map(|place| (place.class.name.clone(), route(place))).collect();
     let allow_writes = open_loop.iter().any(|place| place.recipe.may_write());
-    Layout { default: None, classes, allow_writes, buffered, shared: false }
+    // The run itself has claimed the disks, or mounted them.
+    Layout { default: None, classes, allow_writes, buffered, shared: true }
 }
