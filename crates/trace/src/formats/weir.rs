@@ -59,27 +59,27 @@ impl Chunks {
             if !mark.starts_with(&MARK) {
                 let found = Bad::text("the first bytes", &mark[..mark.len().min(MARK.len())], "weirtrc1");
                 self.ended = true;
-                return self.skipping.over(self.bad(found));
+                let error = self.bad(found);
+                return self.skipping.over(error);
             }
             self.input.consume(MARK.len());
         }
         let available = self.input.need(HEAD_BYTES)?;
-        let Some(head) = available.first_chunk::<HEAD_BYTES>() else {
-            return self.cut_off(available.len());
-        };
-        let head = match Head::read(head) {
+        let (left, head) = (available.len(), available.first_chunk::<HEAD_BYTES>().copied());
+        let Some(head) = head else { return self.cut_off(left) };
+        let head = match Head::read(&head) {
             Ok(head) => head,
             Err(bad) => {
                 // What follows cannot be found.
                 self.ended = true;
-                return self.skipping.over(self.bad(bad));
+                let error = self.bad(bad);
+                return self.skipping.over(error);
             }
         };
         let whole = HEAD_BYTES + head.body_bytes();
         let available = self.input.need(whole)?;
-        let Some(body) = available.get(HEAD_BYTES..whole) else {
-            return self.cut_off(available.len());
-        };
+        let left = available.len();
+        let Some(body) = available.get(HEAD_BYTES..whole) else { return self.cut_off(left) };
         let read = if head.requests == 0 {
             self.ended = true;
             decode_end(&head, body).and_then(|requests| {
