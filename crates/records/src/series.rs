@@ -21,7 +21,7 @@ crate::record! {
         /// Null: failed, or never completed.
         /// Unit: ns.
         pub response_ns: Option<i64>,
-        /// Requests.
+        /// Number of these requests.
         pub requests: u64,
         /// Their bytes.
         /// Unit: bytes.
