@@ -84,7 +84,7 @@ def test_results_are_shown_by_the_package(tmp_path):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completions_are_read_by_the_shell(tmp_path, shell):
     text = weir("completions", shell).stdout
-    assert "simulate" in text and "--timescale" in text
+    assert "simulate" in text and "timescale" in text
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"{shell} is not installed")

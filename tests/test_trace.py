@@ -80,7 +80,7 @@ def test_devices_are_split_and_disorder_is_sorted(trace, tmp_path):
         (("stat", "absent.spc"), "absent.spc"),
         (("stat", "{trace}", "--format", "nonesuch"), "Name it with --format"),
         (("stat", "{trace}", "--unit", "page"), "write block or object"),
-        (("convert", "{trace}", "--to", "tar", "--out", "x"), "parquet, iolog, blktrace, disksim"),
+        (("convert", "{trace}", "--to", "tar", "--out", "x"), "parquet, weir, iolog, blktrace, disksim"),
         (("convert", "{trace}", "--to", "disksim", "--out", "{trace}"), "name another file"),
         (("filter", "{trace}", "--out", "x", "--scale-time", "-1"), "-1"),
         (("filter", "{trace}", "--out", "x", "--scale-time", "0"), "above 0"),

@@ -110,7 +110,7 @@ fn checks() -> Vec<Check> {
         CAPTURE,
         "blktrace(8)",
         blktrace(),
-        "apt-get install blktrace; weir collect needs it not",
+        "apt-get install blktrace where the kernel permits it; weir collect works without",
     ));
     let controllers = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
     let io = (!controllers.split_whitespace().any(|name| name == "io"))
@@ -119,7 +119,7 @@ fn checks() -> Vec<Check> {
         LIMITS,
         "controller io of cgroup v2",
         io,
-        "weir controllers enable, or boot with systemd.unified_cgroup_hierarchy=1",
+        "weir controllers --move, or boot with systemd.unified_cgroup_hierarchy=1",
     ));
     found
 }

@@ -175,7 +175,9 @@ fn library() -> std::io::Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     let cache = cache.ok_or_else(|| std::io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
-    weir_library::unpack(&cache.join("weir"))
+    let cache = cache.join("weir");
+    weir_library::unpack(&cache)
+        .map_err(|error| std::io::Error::new(error.kind(), format!("{}: {error}", cache.display())))
 }
 
 /// Whether the profile of every device can be had, and in simulated studies whether a head can have its size. On a device

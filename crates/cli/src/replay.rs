@@ -111,10 +111,10 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = options(&args)?;
     let targets = Targets::open(&layout(&args)?).map_err(bad_input)?;
-    let shape = Shape::new(&args)?;
+    let mut shape = Shape::new(&args)?;
     let (summary, recorded) = check(&args, &targets)?;
-    shape.check(&args, &summary, recorded)?;
-    if summary.requests == 0 {
+    shape.check(&args, summary, recorded)?;
+    if shape.summary.requests == 0 {
         return Err(bad_input(format!("{}: no requests to send", args.stream.display())));
     }
     if args.out.canonicalize().is_ok_and(|out| args.stream.canonicalize().is_ok_and(|stream| stream == out)) {
@@ -125,7 +125,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let epoch_ns = if args.await_epoch { epoch_from_input()? } else { clock::monotonic_ns() + LEAD_NS };
     let writer = TableWriter::create(&args.out, epoch_ns).map_err(bad_input)?;
-    let fidelity = send(&args, &options, &targets, &shape, &summary, epoch_ns, writer)?;
+    let fidelity = send(&args, &options, &targets, &shape, epoch_ns, writer)?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&fidelity)?);
     } else {
@@ -217,8 +217,9 @@ fn pair<'a>(option: &str, text: &'a str, form: &str) -> anyhow::Result<(&'a str,
     }
 }
 
-/// Checked changes of the stream.
+/// A checked stream, and the changes of it.
 struct Shape {
+    summary: StreamSummary,
     pauses: Vec<Pause>,
     until_ns: Option<i64>,
     inference: Option<Inference>,
@@ -271,12 +272,13 @@ impl Shape {
                 "--rings: requests that depend on one another are sent by one; leave it out",
             ));
         }
-        Ok(Shape { pauses, until_ns, inference })
+        Ok(Shape { summary: StreamSummary::default(), pauses, until_ns, inference })
     }
 
     /// Refuses what the stream does not have. `recorded` counts requests with a known completion and with a known start of
     /// their service.
-    fn check(&self, args: &Args, summary: &StreamSummary, recorded: (u64, u64)) -> anyhow::Result<()> {
+    fn check(&mut self, args: &Args, summary: StreamSummary, recorded: (u64, u64)) -> anyhow::Result<()> {
+        self.summary = summary;
         let stream = args.stream.display();
         if self.inference.is_some() && recorded.0 == 0 {
             return Err(bad_input(format!(
@@ -289,24 +291,24 @@ impl Shape {
                 "--as issued: {stream} does not say when requests were issued; leave it out, or give a trace with queueing times"
             )));
         }
-        if summary.requests == 0 {
+        let requests = self.summary.requests;
+        if requests == 0 {
             return Ok(());
         }
-        let rounds = self.rounds(args, summary);
-        if rounds * summary.requests as f64 > MOST_REQUESTS {
+        let rounds = self.rounds(args);
+        if rounds * requests as f64 > MOST_REQUESTS {
             return Err(bad_input(format!(
-                "{stream}: {rounds:.0} rounds of {} requests are more than {MOST_REQUESTS:.0e}; send fewer",
-                summary.requests
+                "{stream}: {rounds:.0} rounds of {requests} requests are more than {MOST_REQUESTS:.0e}; send fewer"
             )));
         }
         Ok(())
     }
 
     /// Rounds of the stream, the last one perhaps in part.
-    fn rounds(&self, args: &Args, summary: &StreamSummary) -> f64 {
+    fn rounds(&self, args: &Args) -> f64 {
         match (args.rounds, self.until_ns) {
             (Some(rounds), _) => rounds as f64,
-            (None, Some(until_ns)) => until_ns as f64 / round_ns(summary) as f64,
+            (None, Some(until_ns)) => until_ns as f64 / round_ns(&self.summary) as f64,
             (None, None) => 1.0,
         }
     }
@@ -374,10 +376,10 @@ fn send(
     options: &Options,
     targets: &Targets,
     shape: &Shape,
-    summary: &StreamSummary,
     epoch_ns: i64,
     mut writer: TableWriter<Request>,
 ) -> anyhow::Result<Fidelity> {
+    let summary = &shape.summary;
     let stop = Arc::new(AtomicBool::new(false));
     let options = Options {
         epoch_monotonic_ns: Some(epoch_ns),
@@ -386,7 +388,7 @@ fn send(
         dependencies: shape.inference.is_some(),
         ..options.clone()
     };
-    let bar = progress_bar((shape.rounds(args, summary) * summary.requests as f64) as u64);
+    let bar = progress_bar((shape.rounds(args) * summary.requests as f64) as u64);
     let failure = Failure::default();
     let noted = failure.clone();
     let disorder_ns = summary.disorder_ns;

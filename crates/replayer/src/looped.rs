@@ -140,15 +140,14 @@ impl<I: Iterator<Item = Request>> Iterator for Paused<I> {
 
 /// Moves all times of a request.
 fn delay(request: &mut Request, by_ns: i64) {
-    let later = |time: i64| time.saturating_add(by_ns);
-    request.intended_ns = later(request.intended_ns);
+    request.intended_ns = request.intended_ns.saturating_add(by_ns);
     for time in [
         &mut request.submitted_ns,
         &mut request.completed_ns,
         &mut request.deadline_ns,
         &mut request.served_ns,
     ] {
-        *time = time.map(later);
+        *time = time.map(|time| time.saturating_add(by_ns));
     }
 }
 
