@@ -92,7 +92,7 @@ mod tests {
     fn the_help_lists_groups_and_hides_the_rest() {
         let mut command = grouped(crate::Cli::command());
         let help = command.render_help().to_string();
-        assert!(help.contains("Studies:\n  list ") && help.contains("--version"), "{help}");
+        assert!(help.contains("Studies:\n  init ") && help.contains("--version"), "{help}");
         assert!(!help.contains("  join "), "{help}");
         let internal = command.find_subcommand_mut(INTERNAL).unwrap().render_help().to_string();
         assert!(internal.contains("  join "), "{internal}");
