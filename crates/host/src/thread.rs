@@ -4,6 +4,7 @@ use std::io;
 use std::num::NonZeroU64;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{ClockId, Timespec};
 use serde::{Deserialize, Serialize};
 
 /// The scheduling class that a thread runs in.
@@ -19,6 +20,13 @@ pub enum Scheduling {
 /// Sets the timer slack of the calling thread to 1 ns: sleeps end on time rather than up to 50 us late.
 pub fn sleep_precisely() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+}
+
+/// Sleeps for so many ns, or until a signal arrives.
+pub fn sleep_ns(for_ns: i64) {
+    let time = Timespec { tv_sec: for_ns / 1_000_000_000, tv_nsec: (for_ns % 1_000_000_000) as _ };
+    // Who is woken early goes on.
+    let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &time);
 }
 
 /// Asks for `SCHED_FIFO` at a priority from 1 to 99, for the calling thread. Threads that the kernel starts on its behalf stay in

@@ -152,14 +152,14 @@ fn run_ours(device: &LoopDevice, stream: &[Request], rate: f64) -> Result<Run, B
     let mut rows = Vec::with_capacity(stream.len());
     let fidelity = replay(stream.iter().cloned(), &targets, &options, |row| rows.push(row))?;
     let events = trace.stop()?;
-    let mut run = observe(stream, &events)?;
     let epoch = fidelity.epoch_monotonic_ns;
-    let queued = times(stream, &events, QUEUED)?;
+    let queued = times(stream, &events, QUEUED, Some(epoch))?;
+    let mut run = observed(stream, &queued);
     let late = queued.iter().zip(stream).map(|(at, request)| (at - epoch - request.intended_ns) as f64 / 1e3);
     run.from_epoch = Some(sorted(late.collect()));
     if watched.contains(&COMPLETED) {
         rows.sort_by_key(|row| row.request);
-        let completed = times(stream, &events, COMPLETED)?;
+        let completed = times(stream, &events, COMPLETED, Some(epoch))?;
         let delay = completed
             .iter()
             .zip(&rows)
@@ -202,7 +202,15 @@ fn run_fio(device: &LoopDevice, stream: &[Request], folder: &Path, rate: f64) ->
 }
 
 /// When each request of the stream had its `event`, ns of `CLOCK_MONOTONIC`.
-fn times(stream: &[Request], events: &[BlockEvent], event: &str) -> Result<Vec<i64>, Box<dyn Error>> {
+///
+/// A request that finds the device full is queued a second time: that event is passed over where the epoch is known, as it is
+/// earlier than the next request to the same place.
+fn times(
+    stream: &[Request],
+    events: &[BlockEvent],
+    event: &str,
+    epoch: Option<i64>,
+) -> Result<Vec<i64>, Box<dyn Error>> {
     let mut by_sector: HashMap<u64, VecDeque<i64>> = HashMap::new();
     for seen in events.iter().filter(|seen| seen.name == event) {
         by_sector.entry(seen.sector).or_default().push_back(seen.at_ns);
@@ -210,25 +218,36 @@ fn times(stream: &[Request], events: &[BlockEvent], event: &str) -> Result<Vec<i
     stream
         .iter()
         .map(|request| {
-            let at = by_sector.get_mut(&(request.offset / 512)).and_then(VecDeque::pop_front);
+            let seen = by_sector.get_mut(&(request.offset / 512));
+            // Stamps are in steps of 1 us.
+            let due = epoch.map_or(i64::MIN, |epoch| epoch + request.intended_ns - 1000);
+            let at = seen.and_then(|seen| {
+                while seen.front().is_some_and(|at| *at < due) {
+                    seen.pop_front();
+                }
+                seen.pop_front()
+            });
             at.ok_or_else(|| format!("request {} was not seen at {event}", request.request).into())
         })
         .collect()
 }
 
 fn observe(stream: &[Request], events: &[BlockEvent]) -> Result<Run, Box<dyn Error>> {
-    let at = times(stream, events, QUEUED)?;
+    Ok(observed(stream, &times(stream, events, QUEUED, None)?))
+}
+
+fn observed(stream: &[Request], at: &[i64]) -> Run {
     let late: Vec<i64> = at.iter().zip(stream).map(|(at, request)| at - request.intended_ns).collect();
     let zero = late.iter().min().copied().unwrap_or(0);
     let last = stream.len() - 1;
     let span = (at[last] - at[0]) as f64 / (stream[last].intended_ns - stream[0].intended_ns) as f64;
-    Ok(Run {
+    Run {
         lateness: sorted(late.iter().map(|late| (late - zero) as f64 / 1e3).collect()),
         from_epoch: None,
         stamp_delay: None,
         span_error: span - 1.0,
         fidelity: None,
-    })
+    }
 }
 
 /// The run in the middle by the 99th percentile.

@@ -18,7 +18,7 @@ use crate::graph::Graph;
 use crate::ring::{Completion, Ring};
 use crate::slots::Slots;
 use crate::submission::Submission;
-use crate::wait::{SpinBudget, WakeDelay};
+use crate::wait::{Rest, SpinBudget, WakeDelay};
 use crate::{Error, Options, Targets};
 
 /// Maximum due requests in one submission call: the last is submitted a few microseconds after its timestamp.
@@ -66,6 +66,8 @@ pub(crate) struct Pacer<'a> {
     pool: Pool,
     wake: WakeDelay,
     spinning: SpinBudget,
+    /// Of a real-time thread.
+    rest: Option<Rest>,
     blocking: Vec<Blocking>,
     /// Voluntary context switches when the thread last slept of its own accord.
     switches: i64,
@@ -110,6 +112,7 @@ impl<'a> Pacer<'a> {
             pool,
             wake: WakeDelay::new(),
             spinning: SpinBudget::new(monotonic_ns()),
+            rest: (scheduling == Scheduling::Fifo).then(|| Rest::new(monotonic_ns())),
             blocking: targets.targets.iter().map(|_| Blocking::default()).collect(),
             switches: thread::voluntary_switches(),
             recorder: Recorder::new(&targets.targets, epoch_ns, scheduling, submission)?,
@@ -125,6 +128,7 @@ impl<'a> Pacer<'a> {
         self.look_ahead();
         while !self.options.stop.load(Ordering::Relaxed) {
             self.take_completions();
+            self.rest();
             match &self.upcoming {
                 Upcoming::Ready(planned, _) => {
                     let due = self.epoch_ns + planned.request.intended_ns;
@@ -351,10 +355,13 @@ impl<'a> Pacer<'a> {
             if wake - now > 1_000_000 {
                 self.pass_on(now);
             }
-            if self.ring.wait(wake - monotonic_ns())? {
-                self.wake.observe(monotonic_ns() - wake);
+            let begin = monotonic_ns();
+            let timed_out = self.ring.wait(wake - begin)?;
+            let end = monotonic_ns();
+            if timed_out {
+                self.wake.observe(end - wake);
             }
-            self.switches = thread::voluntary_switches();
+            self.has_slept(end - begin);
             return Ok(());
         }
         let mut end = monotonic_ns();
@@ -368,9 +375,26 @@ impl<'a> Pacer<'a> {
 
     fn sleep(&mut self, timeout_ns: i64) -> Result<(), Error> {
         self.pass_on(monotonic_ns());
+        let begin = monotonic_ns();
         self.ring.wait(timeout_ns)?;
-        self.switches = thread::voluntary_switches();
+        self.has_slept(monotonic_ns() - begin);
         Ok(())
+    }
+
+    fn has_slept(&mut self, for_ns: i64) {
+        self.switches = thread::voluntary_switches();
+        if let Some(rest) = &mut self.rest {
+            rest.rested(for_ns);
+        }
+    }
+
+    /// Rests if this thread has been busy for too long.
+    fn rest(&mut self) {
+        let now = monotonic_ns();
+        if let Some(for_ns) = self.rest.as_mut().and_then(|rest| rest.owed_ns(now)) {
+            thread::sleep_ns(for_ns);
+            self.has_slept(monotonic_ns() - now);
+        }
     }
 
     fn take_completions(&mut self) {
