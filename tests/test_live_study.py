@@ -178,3 +178,22 @@ def test_a_device_without_policies_and_an_unknown_policy_are_refused(live):
         assert not any((folder / "none").glob("[!.]*"))
     finally:
         assert weir("serve", "--down-all", folder / "plain").returncode == 0
+
+
+def test_writes_reach_a_disk_that_the_run_has_claimed(live):
+    """The run holds the disk exclusively: its own replayer is no other program."""
+    _, folder, _ = live
+    text = STUDY.format(name="written", testbed="device", first=FIRST)
+    text = text.replace("{workload: poisson-text,", "{workload: poisson-text, with: {read_share: 0.5},")
+    (folder / "written.yml").write_text(text)
+    plan = json.loads(weir("plan", folder / "written.yml", "--json").stdout)
+    (folder / "written.json").write_text(json.dumps(plan))
+    (run, _) = plan["runs"]
+    done = weir(
+        *("run", folder / "written.json", "--id", run["id"], "--testbed", folder / "testbed.json"),
+        *("--results", folder / "results", "--state", folder / "runs"),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    rows = pl.read_parquet(folder / "results" / run["id"] / "requests.parquet")
+    writes = rows.filter((pl.col("op") == "write") & (pl.col("status") == 0))
+    assert writes.height > 20 and writes["completed_ns"].null_count() == 0
