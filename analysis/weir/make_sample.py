@@ -52,7 +52,8 @@ def notebooks(results: Path) -> Iterator[str]:
     """Executes every notebook, beside its source; yields a line for each.
 
     The notebook of a paper is executed on results of all studies that it was executed on before, and its
-    claims are kept (`weir.judged`). Without these results it is left as it is.
+    claims are kept (`weir.judged`); one about a study on devices on the results of that. Without these
+    results it is left as it is.
 
     Args:
         results: the folder of results of papers.
@@ -69,6 +70,9 @@ def notebooks(results: Path) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as empty:
         for name in source_notebooks.names():
             paper = paper_registry.papers().get(name)
+            if name in source_notebooks.ON_DEVICES:
+                yield _on_devices(name, sources, results)
+                continue
             prefix = paper.studies if paper else None
             studies = {} if prefix is None else _of_paper(root, prefix, results)
             if prefix is None or (not studies and not judged.studies(prefix)):
@@ -83,6 +87,15 @@ def notebooks(results: Path) -> Iterator[str]:
                 source_notebooks.execute(sources / f"{name}.py", sources, results, page=False)
                 judged.keep(results / prefix, studies.values())
                 yield f"{name}: executed on {len(studies)} studies"
+
+
+def _on_devices(name: str, sources: Path, results: Path) -> str:
+    """Executes a notebook on results of its study on devices, if there are any; a line about it."""
+    study = source_notebooks.ON_DEVICES[name]
+    if not (results / study).is_dir() or not load_study(results / study).valid_runs:
+        return f"{name}: left as it is, for lack of results of {study}"
+    source_notebooks.execute(sources / f"{name}.py", sources, results, page=False)
+    return f"{name}: executed on {study}"
 
 
 def _of_paper(root: Path, prefix: str, results: Path) -> dict[str, Study]:

@@ -39,6 +39,9 @@ STUDY_NOTEBOOKS: dict[str, tuple[str, ...]] = {
 }
 #: The factor that a notebook compares: valid runs of its study must vary it.
 NEEDED_FACTOR = {"multi_filesystem": "filesystem"}
+#: Notebooks about a study that runs on devices: they are committed as executed on its results, which the
+#: repository has not.
+ON_DEVICES = {"multi_filesystem": "file-systems"}
 #: The notebook of any study. Its cell with the tag `parameters` sets `NAME`.
 TEMPLATE = "your-study"
 #: The tag of cells with interactive controls, which are not executed: a file has no kernel for them to ask.
