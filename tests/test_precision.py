@@ -151,6 +151,6 @@ def test_a_plan_says_how_many_repetitions_a_change_needs(tmp_path):
     (tmp_path / "studies").mkdir()
     for name in ("testbeds", "traces"):
         (tmp_path / name).symlink_to(ROOT / name)
-    done = weir("plan", study, "--power", WEIR_ROOT=str(tmp_path))
+    done = weir("plan", study, "--power", WEIR_ROOT=str(tmp_path), PATH="/nonexistent")
     assert done.returncode == 2
-    assert ".venv/bin/python: there is no Python environment. Run `make setup`" in done.stderr
+    assert ".venv/bin/python is absent, and python3 has none" in done.stderr and "make setup" in done.stderr

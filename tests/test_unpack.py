@@ -5,11 +5,12 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import tarfile
 
 import pytest
-from support import load_plugin
+from support import ROOT, load_plugin
 
 module = load_plugin("modules/weir_unpack")
 RUN = "0123456789ab"
@@ -20,6 +21,13 @@ GOOD = {
     f"{RUN}/verdict.json": b'{"status": "valid"}',
 }
 MIB = 1 << 20
+
+
+def test_every_table_of_a_run_may_come_out():
+    tables = re.findall(r"^## (\S+\.parquet)$", (ROOT / "docs/reference/columns.md").read_text(), re.MULTILINE)
+    assert len(tables) == 5
+    # The interactions of sessions are written by weir generate, not by a run.
+    assert set(tables) - {"sessions.parquet"} <= module.FILES
 
 
 def _entry(name, content=b"", kind=tarfile.REGTYPE, size=None, link=""):

@@ -61,7 +61,7 @@ BLOCK = tarfile.BLOCKSIZE
 FILES = {
     *(f"{name}.json" for name in ("run", "host", "observed", "verdict", "part", "manifest", "metrics")),
     *(f"{name}.json" for name in ("admission", "load", "summary", "series")),
-    *(f"{name}.parquet" for name in ("requests", "block", "pages")),
+    *(f"{name}.parquet" for name in ("requests", "block", "pages", "series")),
 }
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}", re.ASCII)
 #: Folders below `logs` that may lie in one another, and entries of an archive for each folder.
