@@ -24,7 +24,9 @@ MIB = 1 << 20
 
 
 def test_every_table_of_a_run_may_come_out():
-    tables = re.findall(r"^## (\S+\.parquet)$", (ROOT / "docs/reference/columns.md").read_text(), re.MULTILINE)
+    tables = re.findall(
+        r"^## (\S+\.parquet)$", (ROOT / "docs/reference/columns.md").read_text(), re.MULTILINE
+    )
     assert len(tables) == 5
     # The interactions of sessions are written by weir generate, not by a run.
     assert set(tables) - {"sessions.parquet"} <= module.FILES

@@ -72,7 +72,10 @@ fn what_is_no_whole_file_is_refused_with_its_place() {
     for (bytes, says) in [
         (&whole[..whole.len() - 1], "is the file whole?"),
         (&whole[..40], "expected that of a whole trace"),
-        (&b"another file that is long enough to have an index and a footer, were it one of weir's"[..], "weirtrc1"),
+        (
+            &b"another file that is long enough to have an index and a footer, were it one of weir's"[..],
+            "weirtrc1",
+        ),
     ] {
         std::fs::write(&path, bytes).unwrap();
         let error = PackedFile::open(&path).unwrap_err().to_string();
