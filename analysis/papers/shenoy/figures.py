@@ -295,7 +295,7 @@ def partitions(text: pl.DataFrame) -> Figure:
         text.rename({"answered_ms": RESPONSE}), RESPONSE, x=TEXT, hue="architecture", col="variant",
         order={"variant": list(disks)}, words=words, runs=False, note="Disks for text and for video.",
     )  # fmt: skip
-    figure.axes[0].set_ylim(0, 4 * FULL_MS)
+    figure.axes[0].set_ylim(top=4 * FULL_MS)
     for axis in figure.axes:
         plots.reference(axis, FULL_MS)
     return figure
