@@ -19,7 +19,7 @@ def disk(tmp_path):
 
 @pytest.fixture
 def recorded(tmp_path):
-    """A closed loop of 40 requests in 0.4 s: 8 ms of service and 2 ms of thought; half of it was queueing."""
+    """A closed loop of 40 requests in 0.4 s: 8 ms of response time and 2 ms of think time each."""
     lines = ["time,response,offset,size,op"]
     for n in range(40):
         lines.append(f"{n * 0.010:.3f},0.008,{n % 8 * 4096},4096,r")

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_host::clock;
 use weir_records::{Request, TableReader, TableWriter};
@@ -66,35 +67,35 @@ pub struct Args {
     /// Seed of written data
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// When recorded requests are sent: as they were queued (default), or as they were issued to the device, where that is known
-    #[arg(long = "as", value_name = "TIME", default_value = "queued", value_parser = ["queued", "issued"])]
-    recorded_as: String,
-    /// Send the stream so many times, one mean gap after its last request
+    /// Recorded time at which a request is sent: when it was queued, or when it was issued to the device (traces with both)
+    #[arg(long = "as", value_name = "TIME", value_enum, default_value_t = SentAs::Queued)]
+    sent_as: SentAs,
+    /// Number of rounds of the stream; a round starts one mean gap after the last request of the previous one
     #[arg(long = "loop", value_name = "N", conflicts_with = "loop_for")]
     rounds: Option<u64>,
-    /// Send the stream again and again for so many seconds
+    /// Repeat the stream for this many seconds
     #[arg(long, value_name = "SECONDS")]
     loop_for: Option<f64>,
-    /// Add so many bytes to all addresses in each round; behind the end of the target they go on at its beginning
+    /// Bytes added to every offset in each round; offsets past the end of the target wrap around
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shift_bytes: u64,
-    /// Pause the stream at a time, for a time, in seconds (repeatable)
+    /// Pause at AT seconds of the stream for FOR seconds (repeatable)
     #[arg(long, value_name = "AT:FOR")]
     pause: Vec<String>,
-    /// Infer which requests waited for others from their recorded times, and let them wait again: those within so many ms after
-    /// a completion depend on it. Others are sent at their times
+    /// Infer dependencies from recorded times: a request depends on completions in the MS milliseconds before it. It is sent one
+    /// think time after the last of them. Requests without dependencies are sent at their recorded times
     #[arg(long, value_name = "MS")]
     dependencies: Option<f64>,
-    /// Let only requests of the same class and client depend on one another
+    /// Infer dependencies only between requests of the same class and client
     #[arg(long, requires = "dependencies")]
     within_client: bool,
-    /// Factor on the think times between a completion and those that depend on it
+    /// Factor on think times
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, requires = "dependencies")]
     think_scale: f64,
-    /// Number of io_uring rings, each with a thread. Default: as many as the stream's highest rate needs
+    /// Number of io_uring rings, one thread each. Default: chosen from the highest rate of the stream
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     rings: Option<u16>,
-    /// Whether a kernel thread for each ring polls for submissions, which takes a CPU. Default: if it pays on this machine
+    /// Use SQPOLL: a kernel thread per ring polls for submissions and occupies a CPU. Default: chosen by measurement
     #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
     poll: Option<bool>,
     /// Allow other programs to write to the same block device
@@ -106,6 +107,13 @@ pub struct Args {
     /// Print the fidelity as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Recorded time at which a request is sent.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SentAs {
+    Queued,
+    Issued,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -286,7 +294,7 @@ impl Shape {
                  response times"
             )));
         }
-        if args.recorded_as == "issued" && recorded.1 == 0 {
+        if args.sent_as == SentAs::Issued && recorded.1 == 0 {
             return Err(bad_input(format!(
                 "--as issued: {stream} does not say when requests were issued; leave it out, or give a trace with queueing times"
             )));
@@ -345,7 +353,7 @@ fn round_ns(summary: &StreamSummary) -> i64 {
 
 /// The stream's rows, with the times at which they are to be sent.
 fn rows(args: &Args) -> anyhow::Result<impl Iterator<Item = Result<Request, weir_records::Error>> + use<>> {
-    let issued = args.recorded_as == "issued";
+    let issued = args.sent_as == SentAs::Issued;
     let rows = TableReader::<Request>::open(&args.stream).map_err(bad_input)?;
     Ok(rows.map(move |row| {
         row.map(|mut request| {
@@ -384,7 +392,8 @@ fn send(
     let options = Options {
         epoch_monotonic_ns: Some(epoch_ns),
         stop: Arc::clone(&stop),
-        peak_per_s: Some(summary.peak_per_s / options.timescale),
+        // Who gives the epoch gives it shortly before.
+        peak_per_s: (!args.await_epoch).then_some(summary.peak_per_s / options.timescale),
         dependencies: shape.inference.is_some(),
         ..options.clone()
     };

@@ -1,7 +1,6 @@
-//! The studies and workloads that weir ships, in the binary: it works in any folder.
+//! Studies and workloads that weir ships, embedded in the binary.
 //!
-//! They are written once for each version to a folder of the user's cache, where they can be read and copied. A project
-//! overrides them by name.
+//! Each version writes them once to a cache folder of the user. A project overrides them by name.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -12,7 +11,7 @@ include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// The folder of the library, with `studies/` and `workloads/`, below a cache folder; writes it if it is not there.
 ///
-/// It appears whole or not at all, and its files cannot be written: an edited copy belongs in a project.
+/// The folder is renamed into place when it is complete. Its files are read-only: an edited copy belongs in a project.
 ///
 /// # Errors
 /// The cache folder cannot be written.

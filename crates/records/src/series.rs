@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::{Error, Request, TableWriter};
 
 crate::record! {
-    /// Requests of a class that were intended in one interval and whose responses are in one bucket. Rows add up: those of an
-    /// interval, a class or a run are summed, and an interval may have several rows for a bucket.
+    /// Number of requests of one class, one interval of intended times and one bucket of response times. Rows add up over
+    /// intervals, classes and runs. An interval may have several rows for a bucket.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SeriesRow, SeriesColumns {
         /// The application class.

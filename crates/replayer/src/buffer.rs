@@ -116,8 +116,16 @@ pub(crate) struct Pool {
 impl Pool {
     /// A pool that hands out at most `limit_bytes` in sum, but always at least one buffer.
     pub fn new(limit_bytes: usize) -> Self {
-        // A small limit is kept to the byte: an arena would use it up for some sizes and leave none for others.
-        let arena = if limit_bytes >= 8 * ARENA_BYTES { Arena::new() } else { None };
+        Self::of(limit_bytes, None)
+    }
+
+    /// As [`Pool::new`], with an arena. A small limit is kept to the byte, without one: an arena would use it up for some sizes
+    /// and leave none for others.
+    pub fn with_arena(limit_bytes: usize) -> Self {
+        Self::of(limit_bytes, if limit_bytes >= 8 * ARENA_BYTES { Arena::new() } else { None })
+    }
+
+    fn of(limit_bytes: usize, arena: Option<Arena>) -> Self {
         let in_arena = if arena.is_some() { ARENA_BYTES } else { 0 };
         Pool {
             free: (0..usize::BITS).map(|_| Vec::new()).collect(),
@@ -185,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_first_buffers_are_in_one_piece() {
-        let mut pool = Pool::new(16 * ARENA_BYTES);
+        let mut pool = Pool::with_arena(16 * ARENA_BYTES);
         let (start, bytes) = pool.arena().expect("32 MiB of memory");
         let mut all: Vec<Buffer> = (0..3).map(|_| pool.take(ARENA_BYTES / 2).unwrap()).collect();
         for (number, buffer) in all.iter_mut().enumerate() {

@@ -1,6 +1,7 @@
 //! Certificate of a replay: the rate that was asked, the rate that was kept, and the rate up to which it may be trusted.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -143,8 +144,8 @@ impl ByRate {
 
     fn class(&mut self, number: i32) -> Result<&mut Class, Error> {
         Ok(match self.classes.entry(number) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => entry.insert(Class {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Class {
                 lateness: Histogram::new_with_bounds(1, LONGEST_NS, 2)?,
                 highest_per_s: 0.0,
             }),

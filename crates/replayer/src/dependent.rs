@@ -1,11 +1,11 @@
-//! Dependencies between requests, inferred from their recorded times.
+//! Dependencies between requests, inferred from recorded times.
 //!
-//! Whoever asked has, as far as the times can tell, waited for the requests that completed shortly before: a request depends
-//! on those that completed within a window before it was sent, less those that others of them had waited for already. Its
-//! think time is what passed since the last of them completed. So a faster device is asked sooner and a slower one later, and
-//! as many requests are outstanding as the application would have. After Haghdoost, He, Fredin and Du, "On the Accuracy and
-//! Scalability of Intensive I/O Workload Replay", FAST 2017, section 4; their heuristic, too, is one of times alone: a window that is
-//! too long finds dependencies that were none, one that is too short misses some.
+//! A request depends on the requests that completed within a window before it was sent, except for those that another of them
+//! already depends on. Its think time is the time from the last of these completions to the request. A replay that keeps
+//! dependencies and think times sends earlier on a faster device and later on a slower one. Haghdoost, He, Fredin and Du, "On
+//! the Accuracy and Scalability of Intensive I/O Workload Replay" (FAST 2017), infer dependencies of block traces for the same
+//! purpose; the rule here is weir's own. A window that is too long finds false dependencies, a window that is too short misses
+//! true ones.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -121,26 +121,10 @@ impl Asking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_records::Op;
+    use crate::testing;
 
     fn request(number: u64, client: u32, sent_ns: i64, completed_ns: Option<i64>) -> Request {
-        Request {
-            request: number,
-            class: "a".into(),
-            client,
-            device: None,
-            file: None,
-            op: Op::Read,
-            offset: 0,
-            size_bytes: 4096,
-            intended_ns: sent_ns,
-            submitted_ns: None,
-            completed_ns,
-            deadline_ns: None,
-            served_ns: None,
-            status: 0,
-            warmup: false,
-        }
+        Request { client, completed_ns, ..testing::request(number, sent_ns) }
     }
 
     /// For each request, which it waits for, and its think time.

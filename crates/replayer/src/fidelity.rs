@@ -91,6 +91,30 @@ impl Fidelity {
     /// Merges two simultaneous replays: counts are added, and the larger lateness is kept.
     #[must_use]
     pub fn and(mut self, other: Fidelity) -> Self {
+        self.add_counts(&other);
+        for (worst, found) in [
+            (&mut self.lateness_median_ns, other.lateness_median_ns),
+            (&mut self.lateness_p99_ns, other.lateness_p99_ns),
+            (&mut self.lateness_p999_ns, other.lateness_p999_ns),
+            (&mut self.lateness_max_ns, other.lateness_max_ns),
+            (&mut self.handover_median_ns, other.handover_median_ns),
+            (&mut self.handover_p99_ns, other.handover_p99_ns),
+            (&mut self.handover_max_ns, other.handover_max_ns),
+        ] {
+            *worst = (*worst).max(found);
+        }
+        self.span_error = [self.span_error, other.span_error]
+            .into_iter()
+            .flatten()
+            .reduce(|one, two| if two.abs() > one.abs() { two } else { one });
+        self.submission.rings += other.submission.rings;
+        self.certificate = self.certificate.and(other.certificate);
+        self.targets.extend(other.targets);
+        self
+    }
+
+    /// Adds what is counted, the CPU time included.
+    fn add_counts(&mut self, other: &Fidelity) {
         for (sum, more) in [
             (&mut self.planned, other.planned),
             (&mut self.sent, other.sent),
@@ -107,29 +131,10 @@ impl Fidelity {
         ] {
             *sum += more;
         }
-        for (worst, found) in [
-            (&mut self.lateness_median_ns, other.lateness_median_ns),
-            (&mut self.lateness_p99_ns, other.lateness_p99_ns),
-            (&mut self.lateness_p999_ns, other.lateness_p999_ns),
-            (&mut self.lateness_max_ns, other.lateness_max_ns),
-            (&mut self.handover_median_ns, other.handover_median_ns),
-            (&mut self.handover_p99_ns, other.handover_p99_ns),
-            (&mut self.handover_max_ns, other.handover_max_ns),
-        ] {
-            *worst = (*worst).max(found);
-        }
-        self.span_error = [self.span_error, other.span_error]
-            .into_iter()
-            .flatten()
-            .reduce(|one, two| if two.abs() > one.abs() { two } else { one });
-        for (errno, count) in other.errors {
-            *self.errors.entry(errno).or_default() += count;
+        for (errno, count) in &other.errors {
+            *self.errors.entry(*errno).or_default() += count;
         }
         self.cpu_seconds += other.cpu_seconds;
-        self.submission.rings += other.submission.rings;
-        self.certificate = self.certificate.and(other.certificate);
-        self.targets.extend(other.targets);
-        self
     }
 }
 
@@ -237,27 +242,9 @@ impl Recorder {
         self.ends = outermost(self.ends, other.ends);
         self.measured = (self.measured.0 + other.measured.0, outermost(self.measured.1, other.measured.1));
         let (ours, more) = (&mut self.fidelity, other.fidelity);
-        for (sum, more) in [
-            (&mut ours.planned, more.planned),
-            (&mut ours.sent, more.sent),
-            (&mut ours.completed, more.completed),
-            (&mut ours.failed, more.failed),
-            (&mut ours.unfinished, more.unfinished),
-            (&mut ours.refused, more.refused),
-            (&mut ours.stopped, more.stopped),
-            (&mut ours.max_in_flight, more.max_in_flight),
-            (&mut ours.held_back, more.held_back),
-            (&mut ours.starved, more.starved),
-            (&mut ours.queue_overflows, more.queue_overflows),
-        ] {
-            *sum += more;
-        }
+        ours.add_counts(&more);
         ours.lateness_max_ns = ours.lateness_max_ns.max(more.lateness_max_ns);
         ours.handover_max_ns = ours.handover_max_ns.max(more.handover_max_ns);
-        for (errno, count) in more.errors {
-            *ours.errors.entry(errno).or_default() += count;
-        }
-        ours.cpu_seconds += more.cpu_seconds;
         if more.scheduling == Scheduling::Other {
             ours.scheduling = Scheduling::Other;
         }

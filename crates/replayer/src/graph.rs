@@ -153,26 +153,12 @@ impl Held {
 mod tests {
     use super::*;
     use weir_content::pattern::Key;
-    use weir_records::{Op, Request};
+    use weir_records::Request;
+
+    use crate::testing;
 
     fn planned(intended_ns: i64, back: &[u32], think_ns: i64) -> Planned {
-        let request = Request {
-            request: 0,
-            class: "a".into(),
-            client: 0,
-            device: None,
-            file: None,
-            op: Op::Read,
-            offset: 0,
-            size_bytes: 512,
-            intended_ns,
-            submitted_ns: None,
-            completed_ns: None,
-            deadline_ns: Some(intended_ns + 1000),
-            served_ns: None,
-            status: 0,
-            warmup: false,
-        };
+        let request = Request { deadline_ns: Some(intended_ns + 1000), ..testing::request(0, intended_ns) };
         let after = After { back: SmallVec::from_slice(back), think_ns };
         Planned { request, transfer: None, key: Key::new("a", None, 0), after, number: 0 }
     }

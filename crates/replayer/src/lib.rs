@@ -29,6 +29,8 @@ mod step;
 mod submission;
 mod target;
 mod targets;
+#[cfg(test)]
+mod testing;
 mod wait;
 
 pub use certificate::{Certificate, LIMIT_P99_NS, RateLateness};

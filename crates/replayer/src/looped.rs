@@ -154,26 +154,10 @@ fn delay(request: &mut Request, by_ns: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_records::Op;
+    use crate::testing;
 
     fn request(number: u64, intended_ns: i64) -> Request {
-        Request {
-            request: number,
-            class: "a".into(),
-            client: 0,
-            device: None,
-            file: None,
-            op: Op::Read,
-            offset: 0,
-            size_bytes: 512,
-            intended_ns,
-            submitted_ns: None,
-            completed_ns: Some(intended_ns + 5),
-            deadline_ns: None,
-            served_ns: None,
-            status: 0,
-            warmup: false,
-        }
+        Request { completed_ns: Some(intended_ns + 5), ..testing::request(number, intended_ns) }
     }
 
     fn two() -> impl Iterator<Item = Request> {

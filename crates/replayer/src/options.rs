@@ -43,7 +43,8 @@ pub struct Options {
     pub rings: Option<usize>,
     /// Whether a kernel thread for each ring polls for submissions; `None` if it pays on this machine.
     pub polled: Option<bool>,
-    /// The highest rate that is expected, in requests per second; `None` if it is not known.
+    /// The highest rate that is expected, in requests per second. With a rate, preparations may take 100 ms, before which the
+    /// epoch must not be. `None`: not known; one ring and no registered buffers, prepared within a few ms.
     pub peak_per_s: Option<f64>,
     /// Whether requests wait for those that they depend on ([`crate::Step`]).
     pub dependencies: bool,

@@ -32,6 +32,8 @@ const STARVED_NS: i64 = 200_000;
 /// Completed requests are passed on in batches of this size, or after this time.
 const PASS_ON: usize = 1024;
 const PASS_ON_NS: i64 = 50_000_000;
+/// Rate from which registered buffers pay. They take up to 30 ms to register, in which no request can be sent.
+const ARENA_FROM_PER_S: f64 = 10_000.0;
 /// Time for read-ahead, if no epoch was given.
 const LEAD_NS: i64 = 10_000_000;
 
@@ -57,10 +59,10 @@ pub(crate) struct Pacer<'a> {
     epoch_ns: i64,
     ring: Ring,
     feed: Feed,
-    /// Where requests depend on one another.
+    /// Requests with dependencies; `None` for a stream without.
     graph: Option<Graph>,
-    /// The last completion, or the start.
-    heard_ns: i64,
+    /// Time of the last submission or completion.
+    active_ns: i64,
     upcoming: Upcoming,
     flights: Slots<InFlight>,
     pool: Pool,
@@ -91,7 +93,9 @@ impl<'a> Pacer<'a> {
         thread::sleep_precisely();
         let scheduling = options.fifo_priority.map_or(Scheduling::Other, thread::request_fifo);
         let mut ring = Ring::new(submission.polled)?;
-        let pool = Pool::new(options.max_buffer_bytes / submission.rings);
+        let most_bytes = options.max_buffer_bytes / submission.rings;
+        let is_fast = options.peak_per_s.is_some_and(|peak_per_s| peak_per_s >= ARENA_FROM_PER_S);
+        let pool = if is_fast { Pool::with_arena(most_bytes) } else { Pool::new(most_bytes) };
         // SAFETY: the pool keeps the arena while any buffer was not given back. Pages that are registered stay pinned, so that
         // the kernel would use none that an earlier unmapping had freed.
         unsafe { ring.register(&targets.descriptors(), pool.arena()) };
@@ -106,7 +110,7 @@ impl<'a> Pacer<'a> {
             ring,
             feed,
             graph: options.dependencies.then(Graph::new),
-            heard_ns: i64::MAX,
+            active_ns: i64::MAX,
             upcoming: Upcoming::Unknown(Empty::Starved),
             flights: Slots::default(),
             pool,
@@ -145,7 +149,7 @@ impl<'a> Pacer<'a> {
                     if matches!(self.upcoming, Upcoming::Unknown(Empty::Starved)) {
                         if self.all_wait() {
                             // A request that never completes is waited for only so long.
-                            if monotonic_ns().saturating_sub(self.heard_ns) > self.grace_ns() {
+                            if monotonic_ns().saturating_sub(self.active_ns) > self.grace_ns() {
                                 break;
                             }
                         } else {
@@ -276,7 +280,7 @@ impl<'a> Pacer<'a> {
         }
         let sent = &sent[..count];
         let before = monotonic_ns();
-        self.heard_ns = before;
+        self.active_ns = before;
         for &slot in sent {
             if let Some(flight) = self.flights.get_mut(slot) {
                 let request = &mut flight.planned.request;
@@ -407,7 +411,7 @@ impl<'a> Pacer<'a> {
             self.complete(&completion, stamp);
         }
         self.completions = completions;
-        self.heard_ns = stamp;
+        self.active_ns = stamp;
         self.prefer_earlier();
         if self.done.len() >= PASS_ON {
             self.pass_on(i64::MAX);

@@ -36,16 +36,16 @@ impl SpinBudget {
     }
 }
 
-/// Share of time that a real-time thread rests. The kernel gives a CPU back to starving threads for 50 ms in each second (the
-/// fair server; before Linux 6.12 real-time throttling): a request that is due then would be late by as much. More rest than
-/// that 5 % in small parts leaves it nothing to do.
+/// Share of time that a real-time thread sleeps. Linux gives a CPU that a real-time thread occupies to waiting threads for 50 ms
+/// in each second (fair server; before Linux 6.12 real-time throttling), and requests due then would be late. Sleeping for
+/// more than these 5 %, in short parts, avoids this.
 const REST_SHARE: f64 = 0.08;
-/// Length of a rest: with the time to wake up, less than the lateness that is certified.
+/// Length of one sleep. With the wake-up delay it is below the lateness limit of the certificate.
 const REST_NS: f64 = 40_000.0;
-/// The most rest that can be saved up.
+/// Limit of the sleep that counts in advance.
 const REST_SAVED_NS: f64 = 1_000_000.0;
 
-/// Makes a thread that is always busy rest now and then.
+/// Decides when a busy real-time thread sleeps.
 #[derive(Debug)]
 pub(crate) struct Rest {
     owed_ns: f64,
@@ -57,14 +57,14 @@ impl Rest {
         Rest { owed_ns: 0.0, updated_ns: now_ns }
     }
 
-    /// How long to rest at `now_ns`; `None` if the thread has rested enough.
+    /// Time to sleep at `now_ns`; `None` if the thread has slept enough.
     pub fn owed_ns(&mut self, now_ns: i64) -> Option<i64> {
         self.owed_ns += (now_ns - self.updated_ns) as f64 * REST_SHARE;
         self.updated_ns = now_ns;
         (self.owed_ns >= REST_NS).then_some(REST_NS as i64)
     }
 
-    /// Records a rest of any kind.
+    /// Records a sleep for any reason.
     pub fn rested(&mut self, for_ns: i64) {
         self.owed_ns = (self.owed_ns - for_ns as f64).max(-REST_SAVED_NS);
     }

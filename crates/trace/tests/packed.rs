@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::made::{Made, all, here, request};
+use crate::made::{Made, all, request};
 use proptest::prelude::*;
 use weir_trace::packed::{Chunk, MOST_REQUESTS, PackedFile, Spool};
 use weir_trace::write::{self, Class, Target, Written};
@@ -121,6 +121,5 @@ proptest! {
         for read in [found, from_start].into_iter().flatten() {
             prop_assert_eq!(&read, &requests, "byte {} changed what is read", at);
         }
-        let _ = here();
     }
 }

@@ -145,9 +145,9 @@ pub(crate) struct Recorded {
     pub(crate) size_bytes: u64,
 }
 
-/// A recording, placed in its files, on a temporary file; shared by the clients of a class.
+/// A recording, mapped to the workload's files, in a temporary file; shared by the clients of a class.
 ///
-/// Memory is bounded whatever its length: [`MOST_CHUNKS`] decoded chunks, and one for each client.
+/// Memory does not depend on its length: at most [`MOST_CHUNKS`] decoded chunks, and one for each client.
 #[derive(Debug)]
 pub(crate) struct Tape {
     /// In order of time, at least one request; devices are files.

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter};
 use super::{Encoder, PackedFile};
 use crate::{Devices, Error, TraceRequest};
 
-/// Requests on their way to a temporary file in the folder that `TMPDIR` names. The file has no name and disappears with its
-/// last user, however that ends. Requests of a block trace take 6 to 20 bytes each.
+/// Writer of a temporary file in the folder of `TMPDIR`. The file is unlinked: the kernel removes it with its last user, also
+/// after `kill -9`. A request of a block trace takes 6 to 20 bytes.
 #[derive(Debug)]
 pub struct Spool {
     to: BufWriter<File>,
