@@ -40,6 +40,29 @@ impl Striping {
         parts
     }
 
+    /// The part of a range of any length on each device that it touches: device, first byte there, bytes. It is contiguous there.
+    pub fn ranges(
+        &self,
+        offset_bytes: u64,
+        size_bytes: u64,
+    ) -> impl Iterator<Item = (usize, u64, u64)> + use<> {
+        let Self { stripe_unit_bytes: unit, devices } = *self;
+        let end = offset_bytes.saturating_add(size_bytes);
+        let (begin_unit, end_unit) = (offset_bytes / unit, end.div_ceil(unit));
+        (0..devices).filter_map(move |device| {
+            // The first of its units that is touched, and the first that is not.
+            let from = begin_unit + (device + devices - begin_unit % devices) % devices;
+            let to = end_unit + (device + devices - end_unit % devices) % devices;
+            if from >= end_unit || size_bytes == 0 {
+                return None;
+            }
+            let skipped = if from == begin_unit { offset_bytes % unit } else { 0 };
+            let missing = if to == end_unit + devices - 1 { end_unit * unit - end } else { 0 };
+            let at = from / devices * unit + skipped;
+            Some((device as usize, at, to / devices * unit - missing - at))
+        })
+    }
+
     /// The stripe units that a request touches, in order: device, first byte there, first byte of the request that it
     /// holds, bytes.
     pub fn units(
@@ -160,11 +183,43 @@ impl Device for StripedArray {
         completions[first_new..].sort_by_key(|completion| completion.done_ns);
     }
 
+    fn discard(&mut self, offset_bytes: u64, size_bytes: u64) {
+        for (device, at, length) in self.striping.ranges(offset_bytes, size_bytes) {
+            self.devices[device].discard(at, length);
+        }
+    }
+
     fn outstanding(&self) -> usize {
         self.outstanding
     }
 
     fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_the_units_of_a_range_put_together() {
+        for (devices, unit) in [(1, 512), (2, 4096), (3, 4096), (16, 1000)] {
+            let striping = Striping { stripe_unit_bytes: unit, devices };
+            for offset_bytes in [0, 1, 511, 4096, 5000, 123_456] {
+                for size_bytes in [0_u32, 1, 512, 4095, 4096, 4097, 20_000, 300_000] {
+                    let mut expected = vec![None; devices as usize];
+                    for (device, at, _, length) in striping.units(offset_bytes, size_bytes) {
+                        let (_, whole) = expected[device].get_or_insert((at, 0));
+                        *whole += u64::from(length);
+                    }
+                    let mut found = vec![None; devices as usize];
+                    for (device, at, length) in striping.ranges(offset_bytes, u64::from(size_bytes)) {
+                        found[device] = Some((at, length));
+                    }
+                    assert_eq!(found, expected, "{devices} devices, {unit}: {offset_bytes}+{size_bytes}");
+                }
+            }
+        }
     }
 }

@@ -83,6 +83,11 @@ pub trait Device: Send {
     /// Processes events up to `now_ns`; appends completed requests in order of completion.
     fn advance(&mut self, now_ns: u64, completions: &mut Vec<Completion>);
 
+    /// Forgets the data of a range, at once and without service time. Only flash devices have a use for it.
+    fn discard(&mut self, offset_bytes: u64, size_bytes: u64) {
+        let _ = (offset_bytes, size_bytes);
+    }
+
     /// Number of uncompleted requests.
     fn outstanding(&self) -> usize;
 

@@ -1,18 +1,20 @@
-//! A flash device with a translation layer: dies behind channels, a write buffer, garbage collection.
+//! A flash device with a translation layer: dies behind channels, a write buffer, an SLC cache, garbage collection.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use crate::device::{Completion, Device, IoRequest, Op, RequestError, check};
 use crate::flash_options::{FlashCounts, FlashOptions, UNIT_BYTES};
-use crate::ftl::{Cleaning, Ftl};
+use crate::ftl::{Cleaning, Ftl, FtlOptions};
+use crate::random_phase::RandomPhase;
+use crate::slc_cache::SlcCache;
 
 /// A solid-state disk with page mapping.
 ///
 /// Page n is on die n modulo the number of dies. A read waits for the current operation of its die, then is served first;
-/// a write completes when the buffer has its data, and the dies write the buffer out between the reads. A die with too
-/// few erased blocks copies and erases before it writes, one step at a time. At the start the device is full, written in
-/// order.
+/// a write completes when the buffer has its data, and the dies write the buffer out between the reads, first to their SLC
+/// caches if there are any. A die with too few erased blocks copies and erases before it writes, one step at a time. At the
+/// start the device is full, written in order, and its SLC caches are empty.
 #[derive(Clone, Debug)]
 pub struct FlashSsd {
     options: FlashOptions,
@@ -32,10 +34,17 @@ pub struct FlashSsd {
     /// Units in the buffer, and how often each.
     buffered: HashMap<u64, u32>,
     buffer_used: u32,
+    /// Whether a unit was ever discarded: until then all have data.
+    has_holes: bool,
+    chance: RandomPhase,
+    retries: u64,
     order: u64,
     /// The byte after the last request.
     head_bytes: u64,
 }
+
+/// Repetitions of the read of a page, at most: then its data are restored from others.
+pub(crate) const MOST_RETRIES: u64 = 10;
 
 /// A request that is not done.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +68,14 @@ struct Underway {
 #[derive(Clone, Debug)]
 struct Die {
     ftl: Ftl,
+    slc: SlcCache,
+    /// Units written for the host, and moved from the SLC cache.
+    host_units: u64,
+    folded_units: u64,
+    /// End of the last operation for the host.
+    used_ns: u64,
+    /// When it will look whether it was idle long enough.
+    look_ns: Option<u64>,
     reads: VecDeque<Part>,
     /// Units in the buffer, and when their data are there.
     writes: VecDeque<(u64, u64)>,
@@ -71,6 +88,8 @@ struct Part {
     id: u64,
     units: u32,
     ready_ns: u64,
+    /// Time of the die.
+    sense_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,19 +97,42 @@ enum Work {
     Idle,
     Read(Part),
     Write(u64),
+    /// The same, to the SLC cache.
+    WriteSlc(u64),
+    Fold,
     Clean,
 }
 
+impl FlashOptions {
+    /// Time of the next erase of a die.
+    fn erase_of(&self, die: &Die) -> u64 {
+        let takes_time = die.ftl.erased_blocks.is_multiple_of(self.erases_for_one.max(1));
+        if takes_time { self.erase_ns } else { 0 }
+    }
+}
+
 impl FlashSsd {
-    /// A device of `capacity_bytes` (at least 1).
-    pub fn new(capacity_bytes: u64, options: FlashOptions) -> Self {
+    /// A device of `capacity_bytes` (at least 1); `seed` is for the chance of repeated reads.
+    pub fn new(capacity_bytes: u64, options: FlashOptions, seed: u64) -> Self {
         let count = u64::from(options.channels.max(1)) * u64::from(options.dies_per_channel.max(1));
         let units = capacity_bytes.div_ceil(UNIT_BYTES);
         let page_units = u64::from(options.page_units.max(1));
         let each = units.div_ceil(page_units).div_ceil(count).max(1) * page_units;
         let each = u32::try_from(each).unwrap_or(u32::MAX);
+        let slc_share = options.slc.map_or(0.0, |slc| slc.share);
+        let ftl = FtlOptions {
+            block_units: options.block_units.max(1),
+            spare_share: options.spare_share,
+            victims: options.victims,
+            wear_gap: options.wear_gap,
+        };
         let die = Die {
-            ftl: Ftl::new(each, options.block_units.max(1), options.spare_share),
+            ftl: Ftl::new(each, ftl),
+            slc: SlcCache::new((slc_share * f64::from(each)) as usize),
+            host_units: 0,
+            folded_units: 0,
+            used_ns: 0,
+            look_ns: None,
             reads: VecDeque::new(),
             writes: VecDeque::new(),
             work: Work::Idle,
@@ -108,17 +150,28 @@ impl FlashSsd {
             waiting: VecDeque::new(),
             buffered: HashMap::new(),
             buffer_used: 0,
+            has_holes: false,
+            chance: RandomPhase::new(seed),
+            retries: 0,
             order: 0,
             head_bytes: 0,
         }
     }
 
-    /// Counters of writes.
+    /// Counters of writes and of repeated reads.
     pub fn counts(&self) -> FlashCounts {
-        self.dies.iter().fold(FlashCounts::default(), |sum, die| FlashCounts {
-            host_units: sum.host_units + die.ftl.host_units,
-            copied_units: sum.copied_units + die.ftl.copied_units,
-            erased_blocks: sum.erased_blocks + die.ftl.erased_blocks,
+        let start = FlashCounts { retries: self.retries, fewest_erases: u32::MAX, ..FlashCounts::default() };
+        self.dies.iter().fold(start, |sum, die| {
+            let (fewest, most) = die.ftl.wear();
+            FlashCounts {
+                host_units: sum.host_units + die.host_units,
+                folded_units: sum.folded_units + die.folded_units,
+                copied_units: sum.copied_units + die.ftl.copied_units,
+                erased_blocks: sum.erased_blocks + die.ftl.erased_blocks,
+                most_erases: sum.most_erases.max(most),
+                fewest_erases: sum.fewest_erases.min(fewest),
+                ..sum
+            }
         })
     }
 
@@ -143,20 +196,45 @@ impl FlashSsd {
         ((page % count) as usize, (page / count * page_units + unit % page_units) as u32)
     }
 
-    /// The parts of a read that lie on a page each and are not in the buffer: die and units.
-    fn flash_parts(&self, first_unit: u64, end_unit: u64) -> Vec<(usize, u32)> {
+    /// The parts of a read that lie on a page each and are not in the buffer: die, units, and whether all of them are in the SLC
+    /// cache. Units without data are not read.
+    fn flash_parts(&self, first_unit: u64, end_unit: u64) -> Vec<(usize, u32, bool)> {
         let page_units = u64::from(self.options.page_units.max(1));
         let mut parts = Vec::new();
         let mut unit = first_unit;
         while unit < end_unit {
             let end = ((unit / page_units + 1) * page_units).min(end_unit);
-            let missing = (unit..end).filter(|unit| !self.buffered.contains_key(unit)).count() as u32;
+            let (mut missing, mut cached) = (0, 0);
+            for unit in (unit..end).filter(|unit| !self.buffered.contains_key(unit)) {
+                let (die, local) = self.die_of(unit);
+                let is_cached = self.options.slc.is_some() && self.dies[die].slc.contains(local);
+                let has_data = is_cached || !self.has_holes || self.dies[die].ftl.is_mapped(local);
+                missing += u32::from(has_data);
+                cached += u32::from(is_cached);
+            }
             if missing > 0 {
-                parts.push((self.die_of(unit).0, missing));
+                parts.push((self.die_of(unit).0, missing, missing == cached));
             }
             unit = end;
         }
         parts
+    }
+
+    /// Time of the die for reading a page, with its repetitions.
+    fn sense_ns(&mut self, from_slc: bool) -> u64 {
+        let once_ns = match self.options.slc {
+            Some(slc) if from_slc => slc.read_ns,
+            _ => self.options.read_ns,
+        };
+        let Some(retries) = self.options.retries else { return once_ns };
+        let mut repeats = 0;
+        let mut share = retries.first_share;
+        while repeats < MOST_RETRIES && (self.chance.draw_ns(1 << 32) as f64) < share * (1u64 << 32) as f64 {
+            repeats += 1;
+            share = retries.next_share;
+        }
+        self.retries += repeats;
+        once_ns * (1 + repeats)
     }
 
     fn next_order(&mut self) -> u64 {
@@ -199,7 +277,8 @@ impl FlashSsd {
         }
     }
 
-    /// Starts the next operation of an idle die: reads first, then cleaning, then writes.
+    /// Starts the next operation of an idle die: reads first, then cleaning, then writes; without any of them, moves out of the
+    /// SLC cache.
     fn start(&mut self, index: usize, now_ns: u64) {
         let channel = index % self.channel_free_ns.len();
         let die = &mut self.dies[index];
@@ -209,25 +288,40 @@ impl FlashSsd {
         let options = &self.options;
         let end_ns;
         (die.work, end_ns) = if let Some(part) = die.reads.pop_front() {
-            (Work::Read(part), now_ns.max(part.ready_ns) + options.read_ns)
+            (Work::Read(part), now_ns.max(part.ready_ns) + part.sense_ns)
         } else if let Some((unit, there_ns)) = die.writes.front().copied() {
+            let slc = options.slc.filter(|_| die.slc.has_room());
             match die.ftl.cleaning() {
-                Cleaning::Copy => (Work::Clean, now_ns + options.read_ns + options.program_unit_ns),
-                Cleaning::Erase => {
-                    let takes_time = die.ftl.erased_blocks.is_multiple_of(options.erases_for_one.max(1));
-                    (Work::Clean, now_ns + if takes_time { options.erase_ns } else { 0 })
+                Cleaning::Copy if slc.is_none() => {
+                    (Work::Clean, now_ns + options.read_ns + options.program_unit_ns)
                 }
-                Cleaning::None if there_ns > now_ns => {
-                    let order = self.next_order();
-                    self.working.push(Reverse((there_ns, order, (index + self.dies.len()) as u32)));
-                    return;
-                }
-                Cleaning::None => {
+                Cleaning::Erase if slc.is_none() => (Work::Clean, now_ns + options.erase_of(die)),
+                _ if there_ns > now_ns => return self.look(index, there_ns),
+                _ => {
                     die.writes.pop_front();
                     let free_ns = &mut self.channel_free_ns[channel];
                     *free_ns = (*free_ns).max(now_ns) + options.transfer_unit_ns;
-                    (Work::Write(unit), *free_ns + options.program_unit_ns)
+                    match slc {
+                        Some(slc) => (Work::WriteSlc(unit), *free_ns + slc.program_unit_ns),
+                        None => (Work::Write(unit), *free_ns + options.program_unit_ns),
+                    }
                 }
+            }
+        } else if let Some(slc) = options.slc
+            && die.slc.oldest().is_some()
+        {
+            let from_ns = die.used_ns + slc.idle_ns;
+            if now_ns < from_ns {
+                if die.look_ns.is_none() {
+                    die.look_ns = Some(from_ns);
+                    self.look(index, from_ns);
+                }
+                return;
+            }
+            match die.ftl.cleaning() {
+                Cleaning::Copy => (Work::Clean, now_ns + options.read_ns + options.program_unit_ns),
+                Cleaning::Erase => (Work::Clean, now_ns + options.erase_of(die)),
+                Cleaning::None => (Work::Fold, now_ns + slc.read_ns + options.program_unit_ns),
             }
         } else {
             return;
@@ -236,13 +330,28 @@ impl FlashSsd {
         self.working.push(Reverse((end_ns, order, index as u32)));
     }
 
+    /// Lets a die look for work again at a time.
+    fn look(&mut self, index: usize, at_ns: u64) {
+        let order = self.next_order();
+        self.working.push(Reverse((at_ns, order, (index + self.dies.len()) as u32)));
+    }
+
     /// A die has done its work.
     fn worked(&mut self, index: usize, now_ns: u64) {
         let work = std::mem::replace(&mut self.dies[index].work, Work::Idle);
         match work {
             Work::Idle => {}
             Work::Clean => self.dies[index].ftl.clean(),
+            Work::Fold => {
+                let die = &mut self.dies[index];
+                // What was discarded meanwhile is no longer there.
+                if let Some(local) = die.slc.remove_oldest() {
+                    die.ftl.write(local);
+                    die.folded_units += 1;
+                }
+            }
             Work::Read(Part { id, units, .. }) => {
+                self.dies[index].used_ns = now_ns;
                 let channel = index % self.channel_free_ns.len();
                 let free_ns = &mut self.channel_free_ns[channel];
                 *free_ns = (*free_ns).max(now_ns) + u64::from(units) * self.options.transfer_unit_ns;
@@ -259,9 +368,18 @@ impl FlashSsd {
                     }
                 }
             }
-            Work::Write(unit) => {
+            Work::Write(unit) | Work::WriteSlc(unit) => {
                 let (_, local) = self.die_of(unit);
-                self.dies[index].ftl.write(local);
+                let die = &mut self.dies[index];
+                die.used_ns = now_ns;
+                die.host_units += 1;
+                if matches!(work, Work::Write(_)) {
+                    die.slc.forget(local);
+                    die.ftl.write(local);
+                } else {
+                    die.slc.write(local);
+                    die.ftl.discard(local);
+                }
                 self.buffer_used -= 1;
                 if let Some(count) = self.buffered.get_mut(&unit) {
                     *count -= 1;
@@ -314,8 +432,9 @@ impl Device for FlashSsd {
                     self.from_device_ns = self.from_device_ns.max(now_ns) + link_ns;
                     self.finish(id, self.from_device_ns.max(command_ns + link_ns));
                 }
-                for (die, units) in from_flash {
-                    self.dies[die].reads.push_back(Part { id, units, ready_ns: command_ns });
+                for (die, units, from_slc) in from_flash {
+                    let sense_ns = self.sense_ns(from_slc);
+                    self.dies[die].reads.push_back(Part { id, units, ready_ns: command_ns, sense_ns });
                     self.start(die, now_ns);
                 }
             }
@@ -338,10 +457,31 @@ impl Device for FlashSsd {
                 completions.push(Completion { tag, start_ns, done_ns });
             } else if let Some(Reverse((_, _, die))) = self.working.pop() {
                 match (die as usize).checked_sub(self.dies.len()) {
-                    Some(die) => self.start(die, event_ns),
+                    Some(die) => {
+                        let look_ns = &mut self.dies[die].look_ns;
+                        *look_ns = look_ns.filter(|look_ns| *look_ns > event_ns);
+                        self.start(die, event_ns);
+                    }
                     None => self.worked(die as usize, event_ns),
                 }
             }
+        }
+    }
+
+    /// Forgets the data of the units that lie in a range altogether, at once. What is in the buffer is still written.
+    fn discard(&mut self, offset_bytes: u64, size_bytes: u64) {
+        let end_bytes = offset_bytes.saturating_add(size_bytes).min(self.capacity_bytes);
+        // The last unit of the device may be smaller than the others.
+        let end_unit = if end_bytes == self.capacity_bytes {
+            end_bytes.div_ceil(UNIT_BYTES)
+        } else {
+            end_bytes / UNIT_BYTES
+        };
+        for unit in offset_bytes.div_ceil(UNIT_BYTES)..end_unit {
+            let (die, local) = self.die_of(unit);
+            self.dies[die].slc.forget(local);
+            self.dies[die].ftl.discard(local);
+            self.has_holes = true;
         }
     }
 

@@ -1,5 +1,7 @@
 //! Size, times and counters of a flash device with a translation layer.
 
+use crate::ftl::Victims;
+
 /// Bytes of a unit, the smallest thing that is mapped and written.
 pub const UNIT_BYTES: u64 = 4096;
 
@@ -33,6 +35,37 @@ pub struct FlashOptions {
     pub command_overhead_ns: u64,
     /// Units that may wait in the write buffer.
     pub buffer_units: u32,
+    /// Choice of the block to clean.
+    pub victims: Victims,
+    /// Static wear levelling: the block with the fewest erases is emptied when another block has so many more; 0: never.
+    pub wear_gap: u32,
+    /// Cache of blocks with one bit per cell.
+    pub slc: Option<SlcOptions>,
+    /// Repeated reads of a page.
+    pub retries: Option<Retries>,
+}
+
+/// Blocks with one bit per cell, which take writes first. While a die is idle, the data are moved to the other blocks. When
+/// they are full, writes go to the other blocks directly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlcOptions {
+    /// Size, as a share of the capacity.
+    pub share: f64,
+    /// Reading a page.
+    pub read_ns: u64,
+    /// Writing one unit.
+    pub program_unit_ns: u64,
+    /// Time without requests after which a die begins to move data.
+    pub idle_ns: u64,
+}
+
+/// How often a page must be read again because its errors cannot be corrected. Each time takes `read_ns` more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Retries {
+    /// Share of reads of a page that are repeated.
+    pub first_share: f64,
+    /// Share of repetitions that are followed by another.
+    pub next_share: f64,
 }
 
 /// Counts of a flash device.
@@ -40,15 +73,24 @@ pub struct FlashOptions {
 pub struct FlashCounts {
     /// Units of 4 KiB that were written for the host.
     pub host_units: u64,
-    /// Units that garbage collection copied.
+    /// Units that were moved from the SLC cache.
+    pub folded_units: u64,
+    /// Units that garbage collection and wear levelling copied.
     pub copied_units: u64,
     /// Blocks that were erased.
     pub erased_blocks: u64,
+    /// Erases of the block with the most, and of the one with the fewest.
+    pub most_erases: u32,
+    /// See `most_erases`.
+    pub fewest_erases: u32,
+    /// Repeated reads of pages.
+    pub retries: u64,
 }
 
 impl FlashCounts {
     /// Units written to flash for each unit of the host; 1 if there was none.
     pub fn write_amplification(&self) -> f64 {
-        if self.host_units == 0 { 1.0 } else { 1.0 + self.copied_units as f64 / self.host_units as f64 }
+        let more = self.copied_units + self.folded_units;
+        if self.host_units == 0 { 1.0 } else { 1.0 + more as f64 / self.host_units as f64 }
     }
 }

@@ -39,6 +39,12 @@ macro_rules! device_of_several {
                 match self { $($name::$variant(device) => device.advance(now_ns, completions)),+ }
             }
 
+            fn discard(&mut self, offset_bytes: u64, size_bytes: u64) {
+                match self {
+                    $($name::$variant(device) => $crate::Device::discard(&mut **device, offset_bytes, size_bytes)),+
+                }
+            }
+
             fn outstanding(&self) -> usize {
                 match self { $($name::$variant(device) => device.outstanding()),+ }
             }
@@ -93,7 +99,7 @@ impl Model {
         profile.check_capacity(capacity_bytes)?;
         Ok(match profile {
             Profile::Disk(disk) => Model::Disk(Box::new(disk.build_seeded(capacity_bytes, seed)?)),
-            Profile::Ssd(ssd) => match ssd.build_flash(capacity_bytes)? {
+            Profile::Ssd(ssd) => match ssd.build_flash(capacity_bytes, seed)? {
                 Some(flash) => Model::Flash(Box::new(flash)),
                 None => Model::Ssd(Box::new(ssd.build(capacity_bytes)?)),
             },

@@ -9,7 +9,7 @@ use weir_testbeds::DISKS;
 use crate::array::StripedArray;
 use crate::device::Device;
 pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPieceProfile, ZoneProfile};
-pub use crate::profile_types::{FlashProfile, NullProfile, Profile, SsdProfile};
+pub use crate::profile_types::{FlashProfile, NullProfile, Profile, RetryProfile, SlcProfile, SsdProfile};
 use crate::seek::SeekCurveError;
 
 /// Error in a profile or its use.

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::device::{Device, SECTOR_BYTES};
 use crate::disk_profile::DiskProfile;
 use crate::flash::FlashSsd;
-use crate::flash_options::FlashOptions;
+use crate::flash_options::{FlashOptions, Retries, SlcOptions};
+use crate::ftl::Victims;
 use crate::instant::Instant;
 use crate::profile::ProfileError;
 use crate::ssd::{FlashTiming, Ssd};
@@ -69,6 +70,47 @@ pub struct FlashProfile {
     pub write_buffer_kib: u32,
     /// Between device and host, in 10^6 bytes a second.
     pub interface_mb_s: f64,
+    /// The block that is cleaned next.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub garbage_collection: Victims,
+    /// Wear levelling: the block of a die with the fewest erases is emptied when another block has so many more; 0: never.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wear_gap_erases: u32,
+    /// Blocks with one bit per cell, which take writes first; none without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slc: Option<SlcProfile>,
+    /// Reads that are repeated because of their errors; none without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_retry: Option<RetryProfile>,
+}
+
+/// An SLC cache. A die moves its data to the other blocks while it has no requests. When the cache is full, writes go to the
+/// other blocks directly. Its own erases take no time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlcProfile {
+    /// Size, in percent of the capacity; in addition to the flash beyond the capacity.
+    pub capacity_percent: f64,
+    /// Read time of a page.
+    pub read_latency_us: f64,
+    /// Program time of a page.
+    pub write_latency_us: f64,
+    /// Time without requests after which a die begins to move data.
+    pub idle_ms: f64,
+}
+
+/// Repeated reads of a page; each takes the read time again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryProfile {
+    /// Reads that are repeated, in percent.
+    pub first_percent: f64,
+    /// Repetitions that are followed by another, in percent; at most 10 follow each other.
+    pub next_percent: f64,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A device without service time.
@@ -135,7 +177,7 @@ impl Profile {
         self.check_capacity(capacity_bytes)?;
         Ok(match self {
             Self::Disk(disk) => Box::new(disk.build(capacity_bytes)?),
-            Self::Ssd(ssd) => match ssd.build_flash(capacity_bytes)? {
+            Self::Ssd(ssd) => match ssd.build_flash(capacity_bytes, 0)? {
                 Some(flash) => Box::new(flash),
                 None => Box::new(ssd.build(capacity_bytes)?),
             },
@@ -161,11 +203,11 @@ impl SsdProfile {
         Ok(Ssd::new(capacity_bytes, self.channels as usize, timing))
     }
 
-    /// Makes the device with its translation layer, if the profile has `flash`.
+    /// Makes the device with its translation layer, if the profile has `flash`; `seed` is for its repeated reads.
     ///
     /// # Errors
     /// [`ProfileError::Field`], or [`ProfileError::Capacity`] above 1 TiB of flash: the map would not fit into memory.
-    pub fn build_flash(&self, capacity_bytes: u64) -> Result<Option<FlashSsd>, ProfileError> {
+    pub fn build_flash(&self, capacity_bytes: u64, seed: u64) -> Result<Option<FlashSsd>, ProfileError> {
         self.check()?;
         let Some(flash) = self.flash else { return Ok(None) };
         let (least_bytes, most_bytes) = (SECTOR_BYTES, self.most_bytes());
@@ -176,6 +218,7 @@ impl SsdProfile {
         let dies = u64::from(self.channels) * u64::from(flash.dies_per_channel);
         let units_of_die = capacity_bytes.div_ceil(4096).div_ceil(dies);
         let block_units = u64::from(flash.block_kib / 4).min(units_of_die / 32).max(1);
+        let program_unit_ns = |page_us: f64| ns(page_us / f64::from(page_units), 1e3);
         Ok(Some(FlashSsd::new(
             capacity_bytes,
             FlashOptions {
@@ -185,14 +228,27 @@ impl SsdProfile {
                 block_units: block_units as u32,
                 spare_share: flash.over_provisioning_percent / 100.0,
                 read_ns: ns(self.read_latency_us, 1e3),
-                program_unit_ns: ns(self.write_latency_us / f64::from(page_units), 1e3),
+                program_unit_ns: program_unit_ns(self.write_latency_us),
                 erases_for_one: u64::from(flash.block_kib / 4).div_ceil(block_units),
                 erase_ns: ns(flash.erase_ms, 1e6),
                 transfer_unit_ns: ns(4096.0 / self.channel_mb_s, 1e3),
                 interface_bytes_per_s: flash.interface_mb_s * 1e6,
                 command_overhead_ns: ns(self.command_overhead_us, 1e3),
                 buffer_units: flash.write_buffer_kib / 4,
+                victims: flash.garbage_collection,
+                wear_gap: flash.wear_gap_erases,
+                slc: flash.slc.map(|slc| SlcOptions {
+                    share: slc.capacity_percent / 100.0,
+                    read_ns: ns(slc.read_latency_us, 1e3),
+                    program_unit_ns: program_unit_ns(slc.write_latency_us),
+                    idle_ns: ns(slc.idle_ms, 1e6),
+                }),
+                retries: flash.read_retry.map(|retry| Retries {
+                    first_share: retry.first_percent / 100.0,
+                    next_share: retry.next_percent / 100.0,
+                }),
             },
+            seed,
         )))
     }
 
@@ -219,6 +275,16 @@ impl SsdProfile {
             within("flash.over_provisioning_percent", flash.over_provisioning_percent, 0.0, 1e3)?;
             within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), 4.0, 1e8)?;
             within("flash.interface_mb_s", flash.interface_mb_s, 1e-3, 1e6)?;
+            if let Some(slc) = &flash.slc {
+                within("flash.slc.capacity_percent", slc.capacity_percent, 0.0, 100.0)?;
+                within("flash.slc.read_latency_us", slc.read_latency_us, 0.0, 1e6)?;
+                within("flash.slc.write_latency_us", slc.write_latency_us, 0.0, 1e6)?;
+                within("flash.slc.idle_ms", slc.idle_ms, 0.0, 1e6)?;
+            }
+            if let Some(retry) = &flash.read_retry {
+                within("flash.read_retry.first_percent", retry.first_percent, 0.0, 100.0)?;
+                within("flash.read_retry.next_percent", retry.next_percent, 0.0, 100.0)?;
+            }
             within("page_kib (with flash)", f64::from(self.page_kib), 4.0, 1024.0)?;
         }
         within("channels", f64::from(self.channels), 1.0, 4096.0)?;

@@ -3,7 +3,7 @@
 use weir_scheduler::{Request, ServiceModel};
 
 use crate::device::{Device, IoRequest, Op};
-use crate::flash::FlashSsd;
+use crate::flash::{FlashSsd, MOST_RETRIES};
 use crate::flash_options::UNIT_BYTES;
 use crate::instant::Instant;
 use crate::service_model::inside;
@@ -134,7 +134,9 @@ impl ServiceModel for FlashSsd {
         let request = inside(Device::capacity_bytes(self), request);
         let options = self.options();
         let (units, pages_on_die) = self.extent(&request);
-        let copy_ns = options.read_ns + options.program_unit_ns;
+        let slc_read_ns = options.slc.map_or(0, |slc| slc.read_ns);
+        let copy_ns = options.read_ns.max(slc_read_ns) + options.program_unit_ns;
+        let repeats = if options.retries.is_some() { 1 + MOST_RETRIES } else { 1 };
         let dies = u64::from(options.dies_per_channel.max(1));
         // Programs of other dies on the channel go between, as many as fit into the time.
         let on_channel_ns = |during_ns: u64| {
@@ -144,7 +146,7 @@ impl ServiceModel for FlashSsd {
         let work_ns = match request.op {
             Op::Read => {
                 let longest_ns = options.erase_ns.max(copy_ns + dies * options.transfer_unit_ns);
-                let dies_ns = longest_ns + pages_on_die * options.read_ns;
+                let dies_ns = longest_ns + pages_on_die * options.read_ns.max(slc_read_ns) * repeats;
                 dies_ns + on_channel_ns(dies_ns)
             }
             Op::Write => {

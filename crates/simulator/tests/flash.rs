@@ -15,7 +15,7 @@ fn nvme() -> SsdProfile {
 }
 
 fn build(profile: &SsdProfile, capacity_bytes: u64) -> FlashSsd {
-    profile.build_flash(capacity_bytes).unwrap().unwrap()
+    profile.build_flash(capacity_bytes, 1).unwrap().unwrap()
 }
 
 /// Keeps `depth` requests at the device until `count` are done; returns each one's operation and response time.
@@ -158,7 +158,159 @@ fn what_is_in_the_buffer_is_read_from_there() {
 
 #[test]
 fn sizes_that_need_too_large_a_map_are_refused() {
-    let error = nvme().build_flash(2 << 40).unwrap_err().to_string();
+    let error = nvme().build_flash(2 << 40, 1).unwrap_err().to_string();
     assert!(error.contains("1048576 MiB"), "{error}");
     assert!(build(&nvme(), 512).outstanding() == 0);
+}
+
+/// The NVMe profile with other flash.
+fn with(change: impl FnOnce(profile::FlashProfile) -> profile::FlashProfile) -> SsdProfile {
+    SsdProfile { flash: nvme().flash.map(change), ..nvme() }
+}
+
+const SLC: profile::SlcProfile = profile::SlcProfile {
+    capacity_percent: 25.0,
+    read_latency_us: 20.0,
+    write_latency_us: 40.0,
+    idle_ms: 5.0,
+};
+
+/// Bytes per second of the first and of the last quarter of 64 KiB writes in order, `mib` of them.
+fn write_rates(ssd: &mut FlashSsd, mib: u64) -> [f64; 2] {
+    let count = mib * 16;
+    let (mut done, mut sent, mut finished) = (Vec::new(), 0, Vec::new());
+    while (finished.len() as u64) < count {
+        while sent < count && sent - (finished.len() as u64) < 256 {
+            let now_ns = finished.last().copied().unwrap_or(0);
+            let request =
+                IoRequest { tag: sent, op: Op::Write, offset_bytes: sent * 65_536, size_bytes: 65_536 };
+            ssd.arrive(now_ns, request).unwrap();
+            sent += 1;
+        }
+        let event_ns = ssd.next_event_ns().unwrap();
+        ssd.advance(event_ns, &mut done);
+        finished.extend(done.drain(..).map(|c| c.done_ns));
+    }
+    let quarter = finished.len() / 4;
+    let rate = |from: usize, to: usize| {
+        (to - from) as f64 * 65_536.0 / ((finished[to] - finished[from]) as f64 / 1e9)
+    };
+    [rate(0, quarter), rate(3 * quarter, 4 * quarter - 1)]
+}
+
+#[test]
+fn an_slc_cache_takes_writes_at_its_rate_until_it_is_full_and_empties_when_idle() {
+    // 32 dies x 16 KiB / 40 us would be 13 GB/s: the link is the limit, 3.5 GB/s. The other blocks take 1.7 GB/s.
+    let size = 1024 * MIB;
+    let mut ssd = build(&with(|flash| profile::FlashProfile { slc: Some(SLC), ..flash }), size);
+    let [begin, end] = write_rates(&mut ssd, 768);
+    assert!((begin / 3.5e9 - 1.0).abs() < 0.05, "{begin} bytes a second into the SLC cache");
+    assert!((end / 1.7e9 - 1.0).abs() < 0.1, "{end} bytes a second beside it");
+    assert_eq!(ssd.outstanding(), 0);
+    // Idle: all that the cache holds is moved, once.
+    let mut done = Vec::new();
+    ssd.advance(u64::MAX, &mut done);
+    let counts = ssd.counts();
+    assert_eq!((counts.host_units, counts.copied_units), (768 * 256, 0));
+    let share = counts.folded_units as f64 / (256.0 * 256.0);
+    assert!((0.95..=1.0).contains(&share), "{} units moved, a share of {share}", counts.folded_units);
+    assert_eq!(ssd.next_event_ns(), None);
+    // Data written again before they are moved are not moved twice.
+    let mut ssd = build(&with(|flash| profile::FlashProfile { slc: Some(SLC), ..flash }), size);
+    closed_loop(&mut ssd, 1, 1_000, |_| (Op::Write, 0, 4096));
+    ssd.advance(u64::MAX, &mut done);
+    assert_eq!((ssd.counts().host_units, ssd.counts().folded_units), (1_000, 1));
+}
+
+#[test]
+fn an_slc_cache_is_read_faster_until_its_data_are_moved() {
+    let mut ssd = build(&with(|flash| profile::FlashProfile { slc: Some(SLC), ..flash }), 256 * MIB);
+    done_after(&mut ssd, 0, IoRequest { tag: 1, op: Op::Write, offset_bytes: 0, size_bytes: 4096 }, 1);
+    let read = |tag| IoRequest { tag, op: Op::Read, offset_bytes: 0, size_bytes: 4096 };
+    // 10 us for the command, 3.4 us on the channel, and 20 or 39 us for the flash; after 5 ms its die moves the data.
+    let taken = [1_000_000, 20_000_000].map(|now_ns| done_after(&mut ssd, now_ns, read(now_ns), now_ns));
+    assert_eq!(taken, [33_413, 52_413]);
+}
+
+#[test]
+fn repeated_reads_are_as_frequent_as_the_profile_says() {
+    let retry = profile::RetryProfile { first_percent: 2.0, next_percent: 30.0 };
+    let mut ssd = build(&with(|flash| profile::FlashProfile { read_retry: Some(retry), ..flash }), 256 * MIB);
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut random = |_| (Op::Read, rng.random_range(0..256 * MIB / 4096) * 4096, 4096);
+    let (times, _) = closed_loop(&mut ssd, 1, 100_000, &mut random);
+    // One at a time, a read takes 52.4 us, and 39 us more for each repetition.
+    let repeated =
+        |times: &[(Op, u64)], ns: u64| times.iter().filter(|(_, taken)| *taken > ns).count() as f64;
+    let (once, twice) = (repeated(&times, 53_000), repeated(&times, 53_000 + 39_000));
+    assert!((once / 2_000.0 - 1.0).abs() < 0.1, "{once} of 100,000 repeated");
+    assert!((twice / once / 0.3 - 1.0).abs() < 0.15, "{twice} of {once} repeated twice");
+    let expected = 2_000.0 / 0.7;
+    assert!((ssd.counts().retries as f64 / expected - 1.0).abs() < 0.1, "{:?}", ssd.counts());
+}
+
+#[test]
+fn discarded_data_are_not_read_from_flash() {
+    let mut ssd = build(&nvme(), 256 * MIB);
+    // Two whole units; the parts of units at both ends keep their data.
+    ssd.discard(2048, 4 * 4096 - 2048 - 100);
+    let read = |tag, unit| IoRequest { tag, op: Op::Read, offset_bytes: unit * 4096, size_bytes: 4096 };
+    let taken =
+        [0, 1, 2, 3, 4].map(|unit| done_after(&mut ssd, (unit + 1) << 30, read(unit + 1, unit), unit + 1));
+    // Without flash: 10 us for the command and 1.2 us on the interface.
+    assert_eq!(taken, [52_413, 11_170, 11_170, 52_413, 52_413]);
+    done_after(
+        &mut ssd,
+        7 << 30,
+        IoRequest { tag: 9, op: Op::Write, offset_bytes: 4096, size_bytes: 4096 },
+        9,
+    );
+    assert_eq!(done_after(&mut ssd, 8 << 30, read(10, 1), 10), 52_413);
+    // To the end of a device whose last unit is not whole.
+    let mut odd = build(&nvme(), 256 * MIB + 512);
+    odd.discard(0, u64::MAX);
+    let read = IoRequest { tag: 1, op: Op::Read, offset_bytes: 256 * MIB, size_bytes: 512 };
+    assert!(done_after(&mut odd, 0, read, 1) < 12_000);
+}
+
+/// A shipped profile's requests per second, all of one size and operation.
+fn rate(name: &str, depth: u64, count: u64, next: impl FnMut(u64) -> (Op, u64, u32)) -> f64 {
+    let mut device = profile::load(name).unwrap().build(1024 * MIB).unwrap();
+    let mut next = next;
+    let (mut sent, mut finished, mut now_ns, mut done) = (0, 0, 0, Vec::new());
+    while finished < count {
+        while sent < count && sent - finished < depth {
+            let (op, offset_bytes, size_bytes) = next(sent);
+            device.arrive(now_ns, IoRequest { tag: sent, op, offset_bytes, size_bytes }).unwrap();
+            sent += 1;
+        }
+        now_ns = device.next_event_ns().unwrap();
+        device.advance(now_ns, &mut done);
+        finished += done.drain(..).count() as u64;
+    }
+    count as f64 / (now_ns as f64 / 1e9)
+}
+
+#[test]
+fn shipped_profiles_have_their_stated_figures() {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let mut random = |op| {
+        let offset_bytes = rng.random_range(0..1024 * MIB / 4096) * 4096;
+        (op, offset_bytes, 4096)
+    };
+    let in_order = |op| move |i: u64| (op, i * 131_072 % (1024 * MIB), 131_072);
+    let near = |found: f64, stated: f64, share: f64, what: &str| {
+        assert!((found / stated - 1.0).abs() < share, "{what}: {found}, stated {stated}");
+    };
+    near(rate("ssd-optane", 1, 10_000, |_| random(Op::Read)), 100_000.0, 0.06, "Optane, reads at depth 1");
+    near(rate("ssd-optane", 32, 100_000, |_| random(Op::Read)), 550_000.0, 0.1, "Optane, reads");
+    near(rate("ssd-optane", 32, 100_000, |_| random(Op::Write)), 500_000.0, 0.1, "Optane, writes");
+    near(rate("ssd-optane", 32, 10_000, in_order(Op::Read)) * 131_072.0, 2.4e9, 0.03, "Optane in order");
+    near(rate("ssd-qlc", 1, 10_000, |_| random(Op::Read)), 10_200.0, 0.06, "QLC, reads at depth 1");
+    near(rate("ssd-qlc", 64, 100_000, |_| random(Op::Read)), 150_000.0, 0.15, "QLC, reads");
+    near(rate("ssd-qlc", 32, 1_000, in_order(Op::Write)) * 131_072.0, 1.8e9, 0.05, "QLC into its cache");
+    near(rate("ssd-tlc", 32, 300, in_order(Op::Write)) * 131_072.0, 3.3e9, 0.1, "TLC into its cache");
+    // Beyond the caches: 143 and 43 MiB of this device. What the buffer takes makes the whole look faster.
+    near(rate("ssd-qlc", 32, 12_000, in_order(Op::Write)) * 131_072.0, 1.1e8, 0.15, "QLC beyond its cache");
+    near(rate("ssd-tlc", 32, 30_000, in_order(Op::Write)) * 131_072.0, 1.7e9, 0.05, "TLC beyond its cache");
 }

@@ -193,7 +193,7 @@ fn flash_devices_keep_their_bounds() {
         assert_eq!((expected_ns, bound_ns), (actual_ns, actual_ns), "{request:?}");
     }
     let Profile::Ssd(nvme) = profile::load("ssd-nvme").unwrap() else { panic!() };
-    let mut flash = nvme.build_flash(64 * MIB).unwrap().unwrap();
+    let mut flash = nvme.build_flash(64 * MIB, 1).unwrap().unwrap();
     // Long enough to fill the buffer and to clean.
     let times = flash_times(&mut flash, 60_000);
     assert!(flash.counts().copied_units > 0);

@@ -134,6 +134,9 @@ impl Engine {
         let offset = offset.min(self.size_bytes);
         let length = length.min(self.size_bytes - offset);
         self.backing.discard(offset, length)?;
+        if let Some(device) = &mut self.lock().device {
+            device.discard(offset, length);
+        }
         self.counters.discards.add(length);
         Ok(())
     }

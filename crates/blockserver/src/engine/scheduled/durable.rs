@@ -2,6 +2,8 @@
 
 use std::sync::{PoisonError, mpsc};
 
+use weir_simulator::Device as _;
+
 use super::buffer::{Payload, Reply};
 use super::direct::{CompletionKind, Direct};
 use super::engine::{Engine, Media, errno};
@@ -36,6 +38,11 @@ impl Engine {
         match &self.setup.media {
             Media::Modelled(backing) => {
                 let done = backing.discard(offset_bytes, size_bytes);
+                let mut inner = self.lock();
+                for (head, at, length) in inner.dispatcher.striping().ranges(offset_bytes, size_bytes) {
+                    inner.dispatcher.machine_mut(head).discard(at, length);
+                }
+                drop(inner);
                 reply.send(done.map(|()| Payload::Nothing).map_err(|error| errno(&error)));
             }
             Media::Direct(direct) => self.discard_parts(direct, offset_bytes, size_bytes, reply),
@@ -44,25 +51,7 @@ impl Engine {
 
     fn discard_parts(&self, direct: &Direct, offset_bytes: u64, size_bytes: u64, reply: Reply) {
         let mut inner = self.lock();
-        let heads = inner.heads().len() as u64;
-        let row_bytes = self.setup.stripe_unit_bytes * heads;
-        let striping = inner.dispatcher.striping();
-        // Whole rows are one range of every head; the rest is split by stripe unit.
-        let (first, end) = (offset_bytes, offset_bytes + size_bytes);
-        let (row_first, row_end) = (first.next_multiple_of(row_bytes).min(end), end / row_bytes * row_bytes);
-        let rows = (row_first < row_end).then_some((row_first, row_end));
-        let (edge_end, edge_first) = rows.unwrap_or((end, end));
-        let edges = [(first, edge_end), (edge_first, end)];
-        let mut ranges: Vec<(usize, u64, u64)> = edges
-            .into_iter()
-            .filter(|(first, end)| first < end)
-            .flat_map(|(first, end)| striping.units(first, (end - first).min(u64::from(u32::MAX)) as u32))
-            .map(|(head, at, _, length)| (head, at, u64::from(length)))
-            .collect();
-        if let Some((row_first, row_end)) = rows {
-            let each = (row_end - row_first) / heads;
-            ranges.extend((0..heads as usize).map(|head| (head, row_first / heads, each)));
-        }
+        let ranges: Vec<_> = inner.dispatcher.striping().ranges(offset_bytes, size_bytes).collect();
         if ranges.is_empty() {
             drop(inner);
             return reply.send(Ok(Payload::Nothing));

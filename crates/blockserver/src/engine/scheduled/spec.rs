@@ -108,9 +108,6 @@ fn a_loop_device() -> Vec<ExportKind> {
     vec![ExportKind::Loop]
 }
 
-/// Stripe units of all heads together, at most, where heads are real: ranges of discards are counted in 32 bits.
-const MOST_ROW_BYTES: u64 = 1 << 30;
-
 impl SchedulingSpec {
     /// A policy with defaults for all else.
     pub fn new(policy: &str) -> Self {
@@ -252,12 +249,6 @@ impl SchedulingSpec {
                 return bad(
                     "targets",
                     format!("has {found}, and `heads` is {}. Both must be equal", spec.heads),
-                );
-            }
-            if u64::from(spec.heads) * unit_bytes(spec) > MOST_ROW_BYTES {
-                return bad(
-                    "targets",
-                    "with `heads` x `stripe_unit_kib` above 1 GiB. Lower one of them".to_owned(),
                 );
             }
             let need_bytes = head_bytes(spec.heads, unit_bytes(spec), spec.size_bytes());
