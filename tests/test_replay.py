@@ -1,6 +1,9 @@
 """`weir replay` from end to end: as recorded, repeated, paused, and with dependencies."""
 
 import json
+import os
+import subprocess
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -109,3 +112,91 @@ def test_dependencies_need_completions(disk, tmp_path):
          "--option=header=yes", *options)  # fmt: skip
     done = weir("replay", stream, "--target", disk, "--out", tmp_path / "o", "--dependencies", 1)
     assert done.returncode == 2 and "has no completions" in done.stderr
+
+
+MIXED = """\
+time,offset,size,op
+0,0,4096,w
+0.01,4096,4096,write_fua
+0.02,0,0,flush
+0.03,16384,8192,discard
+0.04,32768,4096,z
+0.05,0,4096,r
+"""
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Six requests, one of each operation."""
+    table, out = tmp_path / "m.csv", tmp_path / "m.parquet"
+    table.write_text(MIXED)
+    options = [f"--option={key}={key}" for key in ("time", "offset", "size", "op")]
+    done = weir("trace", "convert", table, "--format", "csv", "--to", "parquet", "--out", out,
+                "--option=header=yes", *options)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+OPS = ["write", "write_fua", "flush", "discard", "write_zeroes", "read"]
+
+
+def assert_changed(before, after):
+    """Written are the first two blocks; discarded and zeroed bytes are 0, all others as they were."""
+    assert after[:4096] != before[:4096] and after[4096:8192] != before[4096:8192]
+    gone = [*range(16384, 24576), *range(32768, 36864)]
+    assert not any(after[at] for at in gone)
+    kept = set(range(8192, len(before))) - set(gone)
+    assert all(before[at] == after[at] for at in kept)
+
+
+def test_all_operations_reach_a_file(mixed, tmp_path):
+    path, before = tmp_path / "disk", b"\xaa" * (1 << 18)
+    path.write_bytes(before)
+    rows, _ = replay(mixed, path, tmp_path / "out.parquet", "--allow-writes")
+    assert rows["op"].to_list() == OPS
+    assert rows["status"].to_list() == [0] * 6 and rows["completed_ns"].null_count() == 0
+    assert rows["size_bytes"].to_list() == [4096, 4096, 0, 8192, 4096, 4096]
+    assert_changed(before, path.read_bytes())
+    # The discarded range is a hole.
+    assert path.stat().st_blocks * 512 <= len(before) - 8192
+    # Not without permission.
+    done = weir("replay", mixed, "--target", path, "--out", tmp_path / "no.parquet")
+    assert done.returncode == 2 and "writing was not allowed" in done.stderr
+
+
+def counted(disk):
+    """Reads, writes, discards and flushes of the kernel's statistics of a block device."""
+    fields = Path(f"/sys/block/{Path(disk).name}/stat").read_text().split()
+    return [int(fields[at]) for at in (0, 4, 11, 15)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
+def test_all_operations_reach_a_block_device(mixed, tmp_path):
+    path, before = tmp_path / "backing", b"\xaa" * (1 << 20)
+    path.write_bytes(before)
+    command = ["losetup", "--find", "--show", "--direct-io=on", path]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"no loop device: {made.stderr}")
+    disk = made.stdout.strip()
+    try:
+        start = counted(disk)
+        rows, _ = replay(mixed, disk, tmp_path / "out.parquet", "--allow-writes")
+        assert rows["status"].to_list() == [0] * 6, rows.select("op", "status")
+        reads, writes, discards, flushes = (now - was for now, was in zip(counted(disk), start, strict=True))
+        # Zeroing and an empty flush count as writes. Without forced unit access in the device, its write is
+        # followed by a flush.
+        has_fua = Path(f"/sys/block/{Path(disk).name}/queue/fua").read_text().strip() == "1"
+        assert (reads, writes, discards, flushes) == (1, 4, 1, 1 if has_fua else 2)
+        with open(disk, "rb") as device:
+            assert_changed(before, device.read())
+        # A device takes whole blocks.
+        pl.read_parquet(mixed).with_columns(
+            offset=pl.when(pl.col("op") == "discard").then(100).otherwise(pl.col("offset"))
+        ).write_parquet(tmp_path / "odd.parquet")
+        done = weir(
+            "replay", tmp_path / "odd.parquet", "--target", disk, "--out", tmp_path / "no", "--allow-writes"
+        )
+        assert done.returncode == 2
+    finally:
+        subprocess.run(["losetup", "--detach", disk], check=True)

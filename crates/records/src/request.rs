@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-pub use weir_vocabulary::Op;
-
+use crate::Op;
 use crate::sane::{answered, ordered, status};
 
 crate::named!(Op);
@@ -27,12 +26,12 @@ crate::record! {
         /// The file within the class's file set.
         /// Null: the request addresses a device directly.
         pub file: Option<u32>,
-        /// `read` or `write`.
+        /// `read`, `write`, `write_fua` (durable when it completes), `flush`, `discard` or `write_zeroes`.
         pub op: Op,
-        /// Bytes from the start of the file, or of the device where there is no file.
+        /// Bytes from the start of the file, or of the device where there is no file; 0 for a flush.
         /// Unit: bytes.
         pub offset: u64,
-        /// Bytes transferred.
+        /// Bytes transferred, discarded or made zero; 0 for a flush.
         /// Unit: bytes.
         pub size_bytes: u64,
         /// When the workload wanted the request to be sent.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use weir_records::{Op, Request};
+use weir_records::Request;
 
 use crate::{Error, Targets};
 
@@ -12,7 +12,7 @@ use crate::{Error, Targets};
 pub struct StreamSummary {
     /// Requests.
     pub requests: u64,
-    /// Number of writes.
+    /// Requests that change data: writes, discards, zeroings.
     pub writes: u64,
     /// Bytes of all requests.
     pub bytes: u64,
@@ -61,7 +61,7 @@ impl<'a> Check<'a> {
         })?;
         let summary = &mut self.summary;
         summary.requests += 1;
-        summary.writes += u64::from(request.op == Op::Write);
+        summary.writes += u64::from(request.op.changes_data());
         summary.bytes += request.size_bytes;
         let latest = summary.last_intended_ns.unwrap_or(request.intended_ns);
         summary.disorder_ns = summary.disorder_ns.max(latest.saturating_sub(request.intended_ns));

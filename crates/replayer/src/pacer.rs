@@ -9,6 +9,7 @@ use std::sync::mpsc::Sender;
 use weir_host::clock::{monotonic_ns, thread_cpu_seconds};
 use weir_host::thread::{self, Scheduling};
 use weir_records::{Op, Request};
+use weir_vocabulary::Op as DataOp;
 
 use crate::blocking::{BLOCKED_NS, Blocking};
 use crate::buffer::{Buffer, Pool};
@@ -242,7 +243,7 @@ impl<'a> Pacer<'a> {
         let Some(transfer) = planned.transfer else { return Upcoming::NoBuffer(planned) };
         match self.pool.take(transfer.length as usize) {
             Some(mut buffer) => {
-                if transfer.op == Op::Write {
+                if transfer.op.data() == Some(DataOp::Write) {
                     let data = &mut buffer.as_mut_slice()[..transfer.length as usize];
                     planned.key.fill(transfer.offset, data);
                 }

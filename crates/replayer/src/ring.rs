@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::RawFd;
 
-use io_uring::types::{CancelBuilder, Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use weir_records::Op;
 
@@ -20,6 +20,8 @@ const COMPLETIONS: u32 = 65_536;
 const WORKERS: u32 = 512;
 /// Time after which an idle kernel thread that polls for submissions sleeps.
 const POLLER_IDLE_MS: u32 = 1000;
+/// `BLOCK_URING_CMD_DISCARD` of `linux/blkdev.h`: `addr` is the first byte, the first 8 bytes of the command the length.
+const BLOCK_DISCARD: u32 = 0x12 << 8;
 /// Index of the arena among registered buffers, the only one.
 const ARENA: u16 = 0;
 
@@ -27,18 +29,37 @@ const ARENA: u16 = 0;
 macro_rules! entry {
     ($file:expr, $transfer:expr, $data:expr, $fixed:expr) => {{
         let (length, offset, priority) = ($transfer.length, $transfer.offset, $transfer.priority);
+        let durable = if $transfer.op == Op::WriteFua { libc::RWF_DSYNC } else { 0 };
         match ($transfer.op, $fixed) {
             (Op::Read, false) => {
                 opcode::Read::new($file, $data, length).offset(offset).ioprio(priority).build()
             }
-            (Op::Write, false) => {
-                opcode::Write::new($file, $data, length).offset(offset).ioprio(priority).build()
-            }
+            (Op::Write | Op::WriteFua, false) => opcode::Write::new($file, $data, length)
+                .offset(offset)
+                .ioprio(priority)
+                .rw_flags(durable)
+                .build(),
             (Op::Read, true) => {
                 opcode::ReadFixed::new($file, $data, length, ARENA).offset(offset).ioprio(priority).build()
             }
-            (Op::Write, true) => {
-                opcode::WriteFixed::new($file, $data, length, ARENA).offset(offset).ioprio(priority).build()
+            (Op::Write | Op::WriteFua, true) => opcode::WriteFixed::new($file, $data, length, ARENA)
+                .offset(offset)
+                .ioprio(priority)
+                .rw_flags(durable)
+                .build(),
+            (Op::Flush, _) => opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build(),
+            (Op::Discard, _) if $transfer.to_device => {
+                let mut length = [0; 16];
+                length[..8].copy_from_slice(&$transfer.range_bytes.to_ne_bytes());
+                opcode::UringCmd16::new($file, BLOCK_DISCARD).addr(Some(offset)).cmd(length).build()
+            }
+            (Op::Discard | Op::WriteZeroes, _) => {
+                let mode = match $transfer.op {
+                    Op::Discard => libc::FALLOC_FL_PUNCH_HOLE,
+                    _ => libc::FALLOC_FL_ZERO_RANGE,
+                };
+                let mode = mode | libc::FALLOC_FL_KEEP_SIZE;
+                opcode::Fallocate::new($file, $transfer.range_bytes).offset(offset).mode(mode).build()
             }
         }
     }};

@@ -61,6 +61,8 @@ pub struct Targets {
     default: Option<Resolved>,
     classes: HashMap<String, Resolved>,
     allow_writes: bool,
+    /// Whether block devices take discards.
+    can_discard: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -81,8 +83,12 @@ pub(crate) struct Transfer {
     pub op: Op,
     /// First byte of the transfer: the request's position rounded down to the alignment.
     pub offset: u64,
-    /// Length of the transfer: the request's, rounded outwards to the alignment.
+    /// Length of the transfer: the request's, rounded outwards to the alignment; 0 if it transfers no data.
     pub length: u32,
+    /// Bytes of the range that is discarded or made zero.
+    pub range_bytes: u64,
+    /// Whether the target is a block device.
+    pub to_device: bool,
     /// Bytes of a successful transfer: less than `length` only at an unaligned end of a file.
     pub expected: u32,
     /// Bytes between `offset` and the request's position.
@@ -106,6 +112,7 @@ impl Targets {
             default: None,
             classes: HashMap::new(),
             allow_writes: layout.allow_writes,
+            can_discard: kernel().is_none_or(|kernel| kernel >= DISCARDS_SINCE),
         };
         if let Some(route) = &layout.default {
             opened.default = Some(opened.route(route, access)?);
@@ -176,8 +183,27 @@ impl Targets {
         let (route, place, file) = self.file_of(request)?;
         let target = &self.targets[route.target];
         let path = target.path.display();
-        if request.size_bytes == 0 || request.size_bytes > MAX_TRANSFER_BYTES {
-            return Err(format!("size_bytes is {} (expected 1 to {MAX_TRANSFER_BYTES})", request.size_bytes));
+        let transfer = Transfer {
+            target: route.target,
+            fd: file.fd(),
+            file: place,
+            op: request.op,
+            offset: 0,
+            length: 0,
+            range_bytes: 0,
+            to_device: target.kind == Kind::BlockDevice,
+            expected: 0,
+            skip: 0,
+            priority: route.priority.map_or(0, IoPriority::value),
+            rounded: false,
+        };
+        if request.op == Op::Flush {
+            return Ok(transfer);
+        }
+        let moves_data = request.op.data().is_some();
+        let most_bytes = if moves_data { MAX_TRANSFER_BYTES } else { u64::MAX };
+        if !(1..=most_bytes).contains(&request.size_bytes) {
+            return Err(format!("size_bytes is {} (expected 1 to {most_bytes})", request.size_bytes));
         }
         let begin = request.offset.checked_add(route.base_offset_bytes);
         let end = begin.and_then(|begin| begin.checked_add(request.size_bytes));
@@ -194,38 +220,57 @@ impl Targets {
                 file.size_bytes
             ));
         }
+        if request.op.changes_data() && !self.allow_writes {
+            return Err(format!(
+                "it is a {}, and writing was not allowed, since its target's data would be lost",
+                request.op.name()
+            ));
+        }
         let align = file.alignment_bytes;
+        if !moves_data {
+            if transfer.to_device && !(begin.is_multiple_of(align) && end.is_multiple_of(align)) {
+                return Err(format!(
+                    "it is a {} from byte {begin} to {end}, and {path} takes multiples of {align} bytes only",
+                    request.op.name()
+                ));
+            }
+            if transfer.to_device && request.op == Op::Discard && !self.can_discard {
+                return Err(format!(
+                    "it is a discard of {path}, a block device, which needs Linux 6.12 or later. Replay it there, or \
+                     without discards"
+                ));
+            }
+            return Ok(Transfer { offset: begin, range_bytes: request.size_bytes, ..transfer });
+        }
         let offset = begin - begin % align;
         let length = end.next_multiple_of(align) - offset;
         let expected = length.min(file.size_bytes - offset);
-        if request.op == Op::Write {
-            if !self.allow_writes {
-                return Err(
-                    "it is a write, and writing was not allowed, since its target's data would be lost"
-                        .to_owned(),
-                );
-            }
-            if expected < length {
-                return Err(format!(
-                    "it writes up to byte {end}, and direct writes to {path} must be multiples of {align} \
-                     bytes, which would lengthen it; give the file a multiple of that size"
-                ));
-            }
+        if request.op.changes_data() && expected < length {
+            return Err(format!(
+                "it writes up to byte {end}, and direct writes to {path} must be multiples of {align} \
+                 bytes, which would lengthen it; give the file a multiple of that size"
+            ));
         }
         Ok(Transfer {
-            target: route.target,
-            fd: file.fd(),
-            file: place,
-            op: request.op,
             offset,
             // Both are at most the largest transfer plus two alignments.
             length: length as u32,
             expected: expected as u32,
             skip: (begin - offset) as u32,
-            priority: route.priority.map_or(0, IoPriority::value),
             rounded: length != request.size_bytes,
+            ..transfer
         })
     }
+}
+
+/// First version of Linux in which block devices take discards through io_uring.
+const DISCARDS_SINCE: (u32, u32) = (6, 12);
+
+/// Version of the running kernel, if it can be read.
+fn kernel() -> Option<(u32, u32)> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// Whether two paths are the same file, as far as is known.

@@ -11,24 +11,40 @@ pub enum TraceOp {
     Read,
     /// Write to the device or server.
     Write,
+    /// Write that is durable when it completes (forced unit access).
+    WriteFua,
     /// Flush: make written data durable.
     Flush,
     /// Discard: the blocks are no longer used.
     Discard,
+    /// The blocks become zero, without a transfer of data.
+    WriteZeroes,
     /// Any other recorded operation without data, such as an NFS `getattr`.
     Other,
 }
 
 impl TraceOp {
-    /// `read`, `write`, `flush`, `discard` or `other`.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             TraceOp::Read => "read",
             TraceOp::Write => "write",
+            TraceOp::WriteFua => "write_fua",
             TraceOp::Flush => "flush",
             TraceOp::Discard => "discard",
+            TraceOp::WriteZeroes => "write_zeroes",
             TraceOp::Other => "other",
         }
+    }
+
+    /// Whether data are read from or written to the device.
+    pub fn has_data(self) -> bool {
+        matches!(self, TraceOp::Read | TraceOp::Write | TraceOp::WriteFua)
+    }
+
+    /// Whether data are written to the device.
+    pub fn is_write(self) -> bool {
+        matches!(self, TraceOp::Write | TraceOp::WriteFua)
     }
 }
 

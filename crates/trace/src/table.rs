@@ -59,6 +59,10 @@ impl Reader for Table {
             op: match row.op {
                 Op::Read => TraceOp::Read,
                 Op::Write => TraceOp::Write,
+                Op::WriteFua => TraceOp::WriteFua,
+                Op::Flush => TraceOp::Flush,
+                Op::Discard => TraceOp::Discard,
+                Op::WriteZeroes => TraceOp::WriteZeroes,
             },
             offset_bytes: row.offset,
             size_bytes: row.size_bytes,

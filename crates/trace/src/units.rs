@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use weir_cache::index::hash;
 
-use crate::{TraceOp, TraceRequest};
+use crate::TraceRequest;
 
 /// Maximum number of units of one request: 4 GiB in blocks of 4 KiB. Longer requests are cut and counted.
 const MOST_UNITS: u64 = 1 << 20;
@@ -47,7 +47,7 @@ impl Unit {
 
 /// Whether a request reads or writes.
 pub(crate) fn moves_data(request: &TraceRequest) -> bool {
-    matches!(request.op, TraceOp::Read | TraceOp::Write)
+    request.op.has_data()
 }
 
 /// Unique keys for the units of requests.

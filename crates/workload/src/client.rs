@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use smallvec::{SmallVec, smallvec};
-use weir_records::Op;
+use weir_vocabulary::Op;
 
 use crate::arrivals::Clock;
 use crate::distribution::Sampler;

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_records::Op;
 use weir_trace::filter::{ScaleAddress, Sorted, Step};
 use weir_trace::packed::{Chunk, MOST_REQUESTS, PackedFile, Spool};
-use weir_trace::{Devices, Options, Reader, TraceOp, TraceRequest};
+use weir_trace::{Devices, Options, Reader, TraceRequest};
+use weir_vocabulary::Op;
 
 use crate::limits::{Demand, LARGEST_REQUEST_BYTES};
 use crate::spec::{Access, Arrivals, Deadline, Popularity, Sizes, Workload};
@@ -253,7 +253,7 @@ impl Tape {
         let recorded = |request: TraceRequest| Recorded {
             at_ns: request.arrival_ns,
             file: request.device,
-            op: if request.op == TraceOp::Write { Op::Write } else { Op::Read },
+            op: if request.op.is_write() { Op::Write } else { Op::Read },
             offset_bytes: request.offset_bytes,
             size_bytes: request.size_bytes,
         };
@@ -315,7 +315,7 @@ impl Selection {
         if !(self.from_ns..self.to_ns).contains(&since_ns) {
             return Ok(());
         }
-        if !matches!(request.op, TraceOp::Read | TraceOp::Write) || request.size_bytes == 0 {
+        if !request.op.has_data() || request.size_bytes == 0 {
             self.left_out += 1;
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use rand_chacha::ChaCha8Rng;
-use weir_records::Op;
+use weir_vocabulary::Op;
 
 use crate::client::{Batch, ClassRecipe, Extents, align, cut, deadline_ns};
 use crate::draw::{below, chance, exponential, geometric, normal, pareto_quantile, unit};

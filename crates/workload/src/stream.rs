@@ -5,7 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use weir_records::{Op, Request};
+use weir_records::Request;
+use weir_vocabulary::Op;
 
 use crate::client::{ClassRecipe, Client};
 use crate::fileset::{FileSet, Picker};
@@ -169,7 +170,7 @@ impl Iterator for Stream {
             client: draw.client,
             device: None,
             file: Some(draw.file),
-            op: draw.op,
+            op: draw.op.into(),
             offset: draw.offset_bytes,
             size_bytes: draw.size_bytes,
             intended_ns: draw.intended_ns,

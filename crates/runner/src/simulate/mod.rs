@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use weir_records::{Request, TableWriter};
+use weir_simulator::FLASH_UNIT_BYTES;
 use weir_simulator::server::{Limits, Outcome as Simulated, Served};
 use weir_study::{Records, Run, Testbed};
 
@@ -161,7 +162,7 @@ fn row(served: &Served, number: u64, class: Arc<str>, device: Arc<str>, warmup: 
         client: ask.client,
         device: Some(device),
         file: Some(ask.file),
-        op: ask.op,
+        op: ask.op.into(),
         offset: ask.offset_bytes,
         size_bytes: ask.size_bytes,
         intended_ns: ns(ask.intended_ns),
@@ -216,12 +217,25 @@ fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {
         .heads
         .iter()
         .map(|head| {
-            json!({
+            let mut found = json!({
                 "requests": head.requests,
                 "bytes": head.bytes,
                 "busy_s": head.busy_ns as f64 / 1e9,
                 "most_waiting": head.most_waiting,
-            })
+            });
+            if let Some(flash) = head.flash {
+                found["flash"] = json!({
+                    "written_bytes": flash.host_units * FLASH_UNIT_BYTES,
+                    "folded_bytes": flash.folded_units * FLASH_UNIT_BYTES,
+                    "copied_bytes": flash.copied_units * FLASH_UNIT_BYTES,
+                    "write_amplification": flash.write_amplification(),
+                    "erased_blocks": flash.erased_blocks,
+                    "fewest_erases": flash.fewest_erases,
+                    "most_erases": flash.most_erases,
+                    "repeated_reads": flash.retries,
+                });
+            }
+            found
         })
         .collect();
     json!({

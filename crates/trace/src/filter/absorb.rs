@@ -4,7 +4,7 @@ use weir_cache::{Cache, Policy};
 
 use super::{Bound, Step};
 use crate::units::{Keys, Span, Unit};
-use crate::{Devices, TraceOp, TraceRequest};
+use crate::{Devices, TraceRequest};
 
 /// Treatment of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Absorb {
             }
         }
         self.runs.extend(run);
-        if request.op == TraceOp::Write && self.writes == Writes::Through || self.runs == [(begin, end)] {
+        if request.op.is_write() && self.writes == Writes::Through || self.runs == [(begin, end)] {
             on.push(*request);
             return;
         }
@@ -102,7 +102,7 @@ impl Step for Absorb {
                 let hit = self.cache.request(key, request.size_bytes);
                 self.accesses += 1;
                 self.hits += u64::from(hit);
-                if !hit || request.op == TraceOp::Write && self.writes == Writes::Through {
+                if !hit || request.op.is_write() && self.writes == Writes::Through {
                     on.push(request);
                 }
             }

@@ -141,6 +141,7 @@ impl Requests {
         let op = match () {
             () if is(category::DISCARD) => TraceOp::Discard,
             () if is(category::FLUSH) && record.bytes == 0 => TraceOp::Flush,
+            () if is(category::WRITE) && is(category::FUA) => TraceOp::WriteFua,
             () if is(category::WRITE) => TraceOp::Write,
             () if is(category::READ) => TraceOp::Read,
             () => TraceOp::Other,

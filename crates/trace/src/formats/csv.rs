@@ -114,6 +114,10 @@ impl Table {
             TraceOp::Flush
         } else if is(&["d", "t", "discard", "trim", "unmap"]) {
             TraceOp::Discard
+        } else if is(&["write_fua", "fua"]) {
+            TraceOp::WriteFua
+        } else if is(&["z", "write_zeroes"]) {
+            TraceOp::WriteZeroes
         } else {
             let expected =
                 "read, write, flush or trim, or their first letters, or the word of --option reads=";

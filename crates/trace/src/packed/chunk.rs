@@ -26,7 +26,16 @@ const COLUMN_HEAD_BYTES: usize = 10;
 const MOST_NAMES_BYTES: usize = 64 << 20;
 const MOST_COLUMNS_BYTES: usize = COLUMNS * (COLUMN_HEAD_BYTES + 8 * MOST_REQUESTS);
 
-const OPS: [TraceOp; 5] = [TraceOp::Read, TraceOp::Write, TraceOp::Flush, TraceOp::Discard, TraceOp::Other];
+/// In the order of their numbers in files.
+const OPS: [TraceOp; 7] = [
+    TraceOp::Read,
+    TraceOp::Write,
+    TraceOp::Flush,
+    TraceOp::Discard,
+    TraceOp::Other,
+    TraceOp::WriteFua,
+    TraceOp::WriteZeroes,
+];
 
 /// The head of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,7 +27,15 @@ use crate::{Devices, Reader, TraceOp, TraceRequest};
 const DEVICES_LISTED: usize = 100;
 const SECOND_NS: i64 = 1_000_000_000;
 /// In the order of the type.
-const OPS: [TraceOp; 5] = [TraceOp::Read, TraceOp::Write, TraceOp::Flush, TraceOp::Discard, TraceOp::Other];
+const OPS: [TraceOp; 7] = [
+    TraceOp::Read,
+    TraceOp::Write,
+    TraceOp::WriteFua,
+    TraceOp::Flush,
+    TraceOp::Discard,
+    TraceOp::WriteZeroes,
+    TraceOp::Other,
+];
 
 /// Collects statistics of requests one by one.
 #[derive(Debug)]
@@ -152,7 +160,7 @@ impl Statistics {
         }
         self.sizes.add(request.size_bytes);
         match request.op {
-            TraceOp::Write => self.write_sizes.add(request.size_bytes),
+            TraceOp::Write | TraceOp::WriteFua => self.write_sizes.add(request.size_bytes),
             _ => self.read_sizes.add(request.size_bytes),
         }
         if matches!(self.keys.unit(), Unit::Block { .. }) {

@@ -100,7 +100,12 @@ impl Writer for Stream {
             TraceOp::Read => category::READ,
             TraceOp::Write => category::WRITE,
             TraceOp::Flush => category::WRITE | category::FLUSH,
+            TraceOp::WriteFua => category::WRITE | category::FUA,
             TraceOp::Discard => category::WRITE | category::DISCARD,
+            TraceOp::WriteZeroes => {
+                self.losses.add("zeroings left out: blktrace cannot tell them from writes");
+                return Ok(());
+            }
             TraceOp::Other => {
                 self.losses.add("requests without data left out");
                 return Ok(());

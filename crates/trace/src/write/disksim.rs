@@ -26,7 +26,7 @@ impl Writer for Disksim {
     fn write(&mut self, request: &TraceRequest, devices: &Devices) -> Result<(), Error> {
         let flags = match request.op {
             TraceOp::Read => 1,
-            TraceOp::Write => 0,
+            TraceOp::Write | TraceOp::WriteFua => 0,
             _ => {
                 self.losses.add("requests other than reads and writes left out");
                 return Ok(());

@@ -62,8 +62,16 @@ impl Writer for Iolog {
         let action = match request.op {
             TraceOp::Read => "read",
             TraceOp::Write => "write",
+            TraceOp::WriteFua => {
+                self.losses.add("forced unit access left out: fio's log has plain writes");
+                "write"
+            }
             TraceOp::Flush => "sync",
             TraceOp::Discard => "trim",
+            TraceOp::WriteZeroes => {
+                self.losses.add("zeroings left out: fio's log has none");
+                return Ok(());
+            }
             TraceOp::Other => {
                 self.losses.add("requests without data left out");
                 return Ok(());

@@ -72,16 +72,16 @@ impl Writer for TableFile {
         let op = match request.op {
             TraceOp::Read => Op::Read,
             TraceOp::Write => Op::Write,
-            other => {
-                self.losses.add(match other {
-                    TraceOp::Flush => "flushes left out",
-                    TraceOp::Discard => "discards left out",
-                    _ => "requests without data left out",
-                });
+            TraceOp::WriteFua => Op::WriteFua,
+            TraceOp::Flush => Op::Flush,
+            TraceOp::Discard => Op::Discard,
+            TraceOp::WriteZeroes => Op::WriteZeroes,
+            TraceOp::Other => {
+                self.losses.add("requests without data left out");
                 return Ok(());
             }
         };
-        if request.size_bytes == 0 {
+        if request.size_bytes == 0 && op != Op::Flush {
             self.losses.add("requests of 0 bytes left out");
             return Ok(());
         }
@@ -116,8 +116,8 @@ impl Writer for TableFile {
             device: Some(device),
             file,
             op,
-            offset: request.offset_bytes,
-            size_bytes: request.size_bytes,
+            offset: if op == Op::Flush { 0 } else { request.offset_bytes },
+            size_bytes: if op == Op::Flush { 0 } else { request.size_bytes },
             intended_ns: request.arrival_ns,
             submitted_ns: completed_ns.map(|_| request.arrival_ns),
             completed_ns,
