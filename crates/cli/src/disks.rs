@@ -1,4 +1,6 @@
-//! `weir disks`: service times of modelled disks.
+//! `weir disks`: service times of modelled disks, and profiles fitted to measurements.
+
+mod fit;
 
 use std::process::ExitCode;
 
@@ -10,7 +12,7 @@ use weir_simulator::{DiskTimes, Op, TimesOptions};
 
 use crate::exit::{self, bad_input};
 
-/// Describe modelled disks.
+/// Measure modelled disks, and fit them to real ones.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -20,6 +22,8 @@ pub struct Args {
 #[derive(Subcommand)]
 enum Command {
     Times(Times),
+    Protocol(fit::ProtocolArgs),
+    Fit(fit::FitArgs),
 }
 
 /// Measure service times of a modelled disk by zone.
@@ -67,6 +71,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     match args.command {
         Command::Times(args) => times(&args),
+        Command::Protocol(args) => fit::protocol(&args),
+        Command::Fit(args) => fit::run(&args),
     }
 }
 

@@ -2,6 +2,8 @@
 
 pub use weir_vocabulary::Op;
 
+use crate::flash_options::FlashCounts;
+
 /// Bytes of a disk sector, and the unit of every address.
 pub const SECTOR_BYTES: u64 = 512;
 
@@ -86,6 +88,11 @@ pub trait Device: Send {
     /// Forgets the data of a range, at once and without service time. Only flash devices have a use for it.
     fn discard(&mut self, offset_bytes: u64, size_bytes: u64) {
         let _ = (offset_bytes, size_bytes);
+    }
+
+    /// Counts of writes and wear, of a flash device with a translation layer.
+    fn flash_counts(&self) -> Option<FlashCounts> {
+        None
     }
 
     /// Number of uncompleted requests.

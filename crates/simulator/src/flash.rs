@@ -8,6 +8,7 @@ use crate::flash_options::{FlashCounts, FlashOptions, UNIT_BYTES};
 use crate::ftl::{Cleaning, Ftl, FtlOptions};
 use crate::random_phase::RandomPhase;
 use crate::slc_cache::SlcCache;
+use crate::steady::is_steady;
 
 /// A solid-state disk with page mapping.
 ///
@@ -38,6 +39,8 @@ pub struct FlashSsd {
     has_holes: bool,
     chance: RandomPhase,
     retries: u64,
+    /// Copies and erases of the preconditioning.
+    before: (u64, u64),
     order: u64,
     /// The byte after the last request.
     head_bytes: u64,
@@ -45,6 +48,9 @@ pub struct FlashSsd {
 
 /// Repetitions of the read of a page, at most: then its data are restored from others.
 pub(crate) const MOST_RETRIES: u64 = 10;
+
+/// Rounds of preconditioning, at most (25, as SNIA's specification has it).
+const MOST_ROUNDS: usize = 25;
 
 /// A request that is not done.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +159,7 @@ impl FlashSsd {
             has_holes: false,
             chance: RandomPhase::new(seed),
             retries: 0,
+            before: (0, 0),
             order: 0,
             head_bytes: 0,
         }
@@ -161,7 +168,7 @@ impl FlashSsd {
     /// Counters of writes and of repeated reads.
     pub fn counts(&self) -> FlashCounts {
         let start = FlashCounts { retries: self.retries, fewest_erases: u32::MAX, ..FlashCounts::default() };
-        self.dies.iter().fold(start, |sum, die| {
+        let mut counts = self.dies.iter().fold(start, |sum, die| {
             let (fewest, most) = die.ftl.wear();
             FlashCounts {
                 host_units: sum.host_units + die.host_units,
@@ -172,7 +179,55 @@ impl FlashSsd {
                 fewest_erases: sum.fewest_erases.min(fewest),
                 ..sum
             }
-        })
+        });
+        counts.copied_units -= self.before.0;
+        counts.erased_blocks -= self.before.1;
+        counts
+    }
+
+    /// The same device, with its data where they are, and other times; `None` if its flash would be arranged otherwise.
+    pub(crate) fn retimed(&self, of: &FlashSsd) -> Option<FlashSsd> {
+        let arranged = |options: &FlashOptions| FlashOptions {
+            read_ns: 0,
+            program_unit_ns: 0,
+            erase_ns: 0,
+            transfer_unit_ns: 0,
+            interface_bytes_per_s: 0.0,
+            command_overhead_ns: 0,
+            buffer_units: 0,
+            retries: None,
+            ..*options
+        };
+        let is_alike =
+            self.capacity_bytes == of.capacity_bytes && arranged(&self.options) == arranged(&of.options);
+        is_alike.then(|| FlashSsd { options: of.options, ..self.clone() })
+    }
+
+    /// Writes units at random until write amplification is steady ([`is_steady`]), without time: a device that was in use.
+    /// Returns the write amplification of each round, in which as many units are written as the device has. Erases count as
+    /// wear, and nothing else of it in [`counts`](Self::counts).
+    pub fn precondition(&mut self, seed: u64) -> Vec<f64> {
+        let mut chance = RandomPhase::new(seed);
+        let units = self.capacity_bytes.div_ceil(UNIT_BYTES);
+        let mut rounds = Vec::new();
+        while rounds.len() < MOST_ROUNDS && !is_steady(&rounds) {
+            let mut copied = 0;
+            for _ in 0..units {
+                let (die, local) = self.die_of(chance.draw_ns(units));
+                let Die { ftl, slc, .. } = &mut self.dies[die];
+                let before = ftl.copied_units;
+                while ftl.cleaning() != Cleaning::None {
+                    ftl.clean();
+                }
+                slc.forget(local);
+                ftl.write(local);
+                copied += ftl.copied_units - before;
+            }
+            rounds.push(1.0 + copied as f64 / units as f64);
+        }
+        let sum = |of: fn(&Ftl) -> u64| self.dies.iter().map(|die| of(&die.ftl)).sum();
+        self.before = (sum(|ftl| ftl.copied_units), sum(|ftl| ftl.erased_blocks));
+        rounds
     }
 
     /// Size and times.
@@ -483,6 +538,10 @@ impl Device for FlashSsd {
             self.dies[die].ftl.discard(local);
             self.has_holes = true;
         }
+    }
+
+    fn flash_counts(&self) -> Option<FlashCounts> {
+        Some(self.counts())
     }
 
     fn outstanding(&self) -> usize {

@@ -45,6 +45,10 @@ macro_rules! device_of_several {
                 }
             }
 
+            fn flash_counts(&self) -> Option<$crate::FlashCounts> {
+                match self { $($name::$variant(device) => $crate::Device::flash_counts(&**device)),+ }
+            }
+
             fn outstanding(&self) -> usize {
                 match self { $($name::$variant(device) => device.outstanding()),+ }
             }

@@ -9,7 +9,9 @@ use weir_testbeds::DISKS;
 use crate::array::StripedArray;
 use crate::device::Device;
 pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPieceProfile, ZoneProfile};
-pub use crate::profile_types::{FlashProfile, NullProfile, Profile, RetryProfile, SlcProfile, SsdProfile};
+pub use crate::profile_types::{
+    FlashProfile, FlashStart, NullProfile, Profile, RetryProfile, SlcProfile, SsdProfile,
+};
 use crate::seek::SeekCurveError;
 
 /// Error in a profile or its use.

@@ -76,12 +76,26 @@ pub struct FlashProfile {
     /// Wear levelling: the block of a die with the fewest erases is emptied when another block has so many more; 0: never.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wear_gap_erases: u32,
+    /// State at the start.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub start: FlashStart,
     /// Blocks with one bit per cell, which take writes first; none without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc: Option<SlcProfile>,
     /// Reads that are repeated because of their errors; none without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_retry: Option<RetryProfile>,
+}
+
+/// State of a flash device at the start of a run. All of it has data, and its SLC cache is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlashStart {
+    /// Written once, in order.
+    #[default]
+    Written,
+    /// Written at random until write amplification is steady, as SNIA's performance test specification 2.0.2 defines it.
+    Steady,
 }
 
 /// An SLC cache. A die moves its data to the other blocks while it has no requests. When the cache is full, writes go to the
@@ -219,7 +233,7 @@ impl SsdProfile {
         let units_of_die = capacity_bytes.div_ceil(4096).div_ceil(dies);
         let block_units = u64::from(flash.block_kib / 4).min(units_of_die / 32).max(1);
         let program_unit_ns = |page_us: f64| ns(page_us / f64::from(page_units), 1e3);
-        Ok(Some(FlashSsd::new(
+        let mut device = FlashSsd::new(
             capacity_bytes,
             FlashOptions {
                 channels: self.channels,
@@ -249,7 +263,11 @@ impl SsdProfile {
                 }),
             },
             seed,
-        )))
+        );
+        if flash.start == FlashStart::Steady {
+            device.precondition(seed);
+        }
+        Ok(Some(device))
     }
 
     /// The largest device: limited by memory if it has a translation layer.

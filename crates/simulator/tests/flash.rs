@@ -2,8 +2,9 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_simulator::profile::{self, Profile, SsdProfile};
-use weir_simulator::{Completion, Device, FlashSsd, IoRequest, Op};
+use weir_simulator::flash_fit::{CELLS, CellTimes, errors, fit, predict};
+use weir_simulator::profile::{self, FlashStart, Profile, SsdProfile};
+use weir_simulator::{Completion, Device, FlashSsd, IoRequest, Op, is_steady};
 
 const MIB: u64 = 1 << 20;
 
@@ -313,4 +314,75 @@ fn shipped_profiles_have_their_stated_figures() {
     // Beyond the caches: 143 and 43 MiB of this device. What the buffer takes makes the whole look faster.
     near(rate("ssd-qlc", 32, 12_000, in_order(Op::Write)) * 131_072.0, 1.1e8, 0.15, "QLC beyond its cache");
     near(rate("ssd-tlc", 32, 30_000, in_order(Op::Write)) * 131_072.0, 1.7e9, 0.05, "TLC beyond its cache");
+}
+
+#[test]
+fn a_preconditioned_device_is_in_the_state_that_random_writes_lead_to() {
+    let size = 256 * MIB;
+    let mut worn = build(&nvme(), size);
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let mut random = |_| (Op::Write, rng.random_range(0..size / 4096) * 4096, 4096);
+    closed_loop(&mut worn, 32, 400_000, &mut random);
+    let before = worn.counts();
+    closed_loop(&mut worn, 32, 100_000, &mut random);
+    let after = worn.counts();
+    let by_hand = (after.copied_units - before.copied_units) as f64 / 100_000.0 + 1.0;
+    let mut device = build(&nvme(), size);
+    let rounds = device.precondition(1);
+    assert!(is_steady(&rounds) && rounds.len() < 25, "{rounds:?}");
+    assert_eq!((device.counts().host_units, device.counts().copied_units), (0, 0));
+    closed_loop(&mut device, 32, 100_000, &mut random);
+    let at_once = device.counts().write_amplification();
+    assert!((at_once / by_hand - 1.0).abs() < 0.05, "{at_once}, after 400,000 writes {by_hand}");
+    // The same by the profile; the data are still there.
+    let steady = with(|flash| profile::FlashProfile { start: FlashStart::Steady, ..flash });
+    let mut device = build(&steady, size);
+    let read = IoRequest { tag: 1, op: Op::Read, offset_bytes: 0, size_bytes: 4096 };
+    assert_eq!(done_after(&mut device, 0, read, 1), 52_413);
+    closed_loop(&mut device, 32, 50_000, &mut random);
+    assert!((device.counts().write_amplification() / by_hand - 1.0).abs() < 0.05);
+}
+
+#[test]
+fn a_fit_finds_a_drive_again() {
+    // A drive that differs from the profile that the fit begins with in all that is fitted. Times carry 1 % of noise.
+    let drive = SsdProfile {
+        read_latency_us: 61.0,
+        command_overhead_us: 6.5,
+        write_latency_us: 430.0,
+        channel_mb_s: 800.0,
+        flash: nvme().flash.map(|flash| profile::FlashProfile {
+            interface_mb_s: 2400.0,
+            erase_ms: 5.0,
+            ..flash
+        }),
+        ..nvme()
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(10);
+    let mut noisy = |ns: f64| ns * rng.random_range(0.99..1.01);
+    let measured: Vec<CellTimes> = CELLS
+        .iter()
+        .map(|cell| {
+            let mut found = predict(&drive, cell).unwrap();
+            for times in [&mut found.reads, &mut found.writes].into_iter().flatten() {
+                (times.mean_ns, times.p99_ns) = (noisy(times.mean_ns), noisy(times.p99_ns));
+            }
+            found
+        })
+        .collect();
+    let half = |first: usize| measured.iter().skip(first).step_by(2).copied().collect::<Vec<_>>();
+    let error = |profile: &SsdProfile| {
+        let all: Vec<(f64, f64)> = half(1)
+            .iter()
+            .flat_map(|drive| errors(&predict(profile, drive.cell).unwrap(), drive).collect::<Vec<_>>())
+            .collect();
+        let mean =
+            |of: fn(&(f64, f64)) -> f64| all.iter().map(|one| of(one).abs()).sum::<f64>() / all.len() as f64;
+        (mean(|one| one.0), mean(|one| one.1))
+    };
+    let found = fit(&nvme(), &half(0), |_| ());
+    let (before, after) = (error(&nvme()), error(&found));
+    // Held-out cells: the goals for real drives are 10 % for the mean and 20 % for the 99th percentile.
+    assert!(after.0 < 0.05 && after.1 < 0.1, "{after:?}, before {before:?}: {found:?}");
+    assert!(before.0 > 0.2, "{before:?}");
 }

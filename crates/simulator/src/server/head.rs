@@ -5,6 +5,7 @@ use weir_scheduler::{Decision, Policy, Request, ServiceModel};
 use super::calendar::NEVER;
 use super::mix::Mix;
 use crate::device::{Completion, Device, IoRequest};
+use crate::flash_options::FlashCounts;
 
 /// A device with a service model.
 pub trait Machine: Device + ServiceModel {}
@@ -47,6 +48,8 @@ pub struct HeadReport {
     pub mix: Mix,
     /// Slack of the scheduler ([`Policy::slack_ns`]).
     pub slack_ns: Option<u64>,
+    /// Counts of a flash device.
+    pub flash: Option<FlashCounts>,
 }
 
 impl<M: Machine> Head<M> {
@@ -106,7 +109,8 @@ impl<M: Machine> Head<M> {
     pub fn report(&self, now_ns: u64) -> HeadReport {
         let under_way_ns = if self.inside.is_empty() { 0 } else { now_ns.saturating_sub(self.busy_since_ns) };
         let busy_ns = self.report.busy_ns + under_way_ns;
-        HeadReport { slack_ns: self.policy.slack_ns(), busy_ns, ..self.report }
+        let flash = self.machine.flash_counts();
+        HeadReport { slack_ns: self.policy.slack_ns(), busy_ns, flash, ..self.report }
     }
 
     /// Requests that wait for the device.
