@@ -53,6 +53,11 @@ pub struct Args {
     /// With --json: also the ids of simulated runs by host, as `weir simulate --shard 1/N` to `N/N` divide them.
     #[arg(long, value_name = "N", requires = "json", value_parser = clap::value_parser!(u32).range(1..))]
     shards: Option<u32>,
+    /// Print commands of `weir simulate`, one a line, each for at most N runs: for GNU parallel, HyperQueue or the array jobs of
+    /// Slurm. With --missing DIR the commands write there, and finished runs are left out.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(conflicts_with_all = ["json", "needs", "power", "devices"])]
+    tasks: Option<u32>,
     /// Print what a host needs for the runs on devices, as JSON: commands and their Debian packages, parts of the kernel and their
     /// modules, memory, disks, devices to model. --devices FILE names its disks and mounts.
     #[arg(long)]
@@ -111,6 +116,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         plan = plan.of_runs(|run| args.ids.contains(&run.id));
     }
+    if let Some(size) = args.tasks {
+        return tasks(&args, &plan, size as usize);
+    }
     if args.needs {
         let needs = Needs::of(&plan.runs, &devices.unwrap_or_default());
         println!("{}", serde_json::to_string_pretty(&needs)?);
@@ -120,6 +128,39 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         print(&plan, all - missing, devices.as_ref());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the commands that simulate the runs.
+fn tasks(args: &Args, plan: &Plan, size: usize) -> anyhow::Result<ExitCode> {
+    let ids: Vec<&str> =
+        plan.runs.iter().filter(|run| run.testbed.is_virtual()).map(|run| run.id.as_str()).collect();
+    if ids.is_empty() && !plan.testbeds.iter().any(|testbed| testbed.is_virtual()) {
+        return Err(bad_input(format!(
+            "--tasks: {} has no runs in virtual time. Runs on devices are Ansible's: make study STUDY={}",
+            plan.study, plan.study
+        )));
+    }
+    let results = args.missing.as_deref().unwrap_or(Path::new("results"));
+    let results =
+        results.to_str().ok_or_else(|| bad_input(format!("--missing {}: not UTF-8", results.display())))?;
+    let mut common = format!("{} --out {} --jobs 1", quoted(&args.study), quoted(results));
+    if let Some(label) = &args.label {
+        common += &format!(" --label {}", quoted(label));
+    }
+    for ids in ids.chunks(size) {
+        println!("weir simulate {common} --id {}", ids.join(","));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./@+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// The plan, with the medium of each class if the testbed is known, and with the shards that were asked for.

@@ -1,5 +1,6 @@
 //! `weir simulate`: the runs of a study in virtual time.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,6 +41,9 @@ pub struct Args {
     /// Part I of N of the runs: 1/3, 2/3 and 3/3 on three machines are the whole study.
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
+    /// Only these runs. `weir plan STUDY --tasks N` prints such commands for job schedulers.
+    #[arg(long = "id", value_name = "ID", value_delimiter = ',', conflicts_with_all = ["shard", "repetitions"])]
+    ids: Vec<String>,
     /// Only the first N repetitions of each cell. Default: all; of a study with `precision`, those up to the next decision
     /// (`python -m weir precision`).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -73,6 +77,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         )));
     }
     let (part, parts) = shard(args.shard.as_deref())?;
+    let known: HashSet<&str> =
+        plan.runs.iter().filter(|run| run.testbed.is_virtual()).map(|run| run.id.as_str()).collect();
+    if let Some(id) = args.ids.iter().find(|id| !known.contains(id.as_str())) {
+        return Err(bad_input(format!("--id {id}: study {} has no such run in virtual time", plan.study)));
+    }
     let jobs = match args.jobs {
         Some(0) => return Err(bad_input("--jobs 0: at least one run at once".to_owned())),
         Some(jobs) => jobs,
@@ -94,10 +103,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let wanted = match args.repetitions {
         Some(wanted) => wanted,
+        None if !args.ids.is_empty() => u32::MAX,
         None => wanted::repetitions(&plan, &results)?,
     };
-    let runs: Vec<&Run> =
-        plan.runs.iter().filter(|run| run.block < wanted && is_of_shard(run, part, parts)).collect();
+    let of_ids: HashSet<&str> = args.ids.iter().map(String::as_str).collect();
+    let is_wanted = |run: &&Run| {
+        let is_named = of_ids.is_empty() || of_ids.contains(run.id.as_str());
+        run.block < wanted && is_of_shard(run, part, parts) && is_named
+    };
+    let runs: Vec<&Run> = plan.runs.iter().filter(is_wanted).collect();
     let progress = Progress::new(&plan.study, &runs);
     let began = Instant::now();
     let done = at_once(jobs, &runs, |run| {
