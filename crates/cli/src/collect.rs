@@ -1,5 +1,7 @@
 //! `weir collect`.
 
+mod by;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +18,7 @@ use weir_host::clock::monotonic_ns;
 use weir_records::{BlockRequest, TableWriter};
 use weir_trace::blktrace::{Record, write_per_cpu};
 
+use self::by::By;
 use crate::exit;
 
 /// Record every block request of a disk: times of queueing, issue and completion, process, result.
@@ -65,12 +68,16 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "/run/weir")]
     state: PathBuf,
 
+    /// Print latencies by process, control group, device or operation; needs no --out
+    #[arg(long, value_enum, value_name = "GROUP")]
+    by: Option<By>,
+
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
 
     /// Print requests as they complete
-    #[arg(long, conflicts_with_all = ["out", "host", "second_source", "files", "blktrace"])]
+    #[arg(long, conflicts_with_all = ["out", "host", "second_source", "files", "blktrace", "by"])]
     live: bool,
 
     /// Print the record of this host, with the disks given, as JSON
@@ -130,7 +137,7 @@ fn classify(error: Error) -> anyhow::Error {
     if error.is_bad_input() { exit::bad_input(error) } else { error.into() }
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     let disks: Vec<Disk> =
         args.device.iter().map(|device| Disk::find(device).map_err(classify)).collect::<Result<_, _>>()?;
     if args.host {
@@ -144,7 +151,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(error) => eprintln!("warning: {error}"),
     }
     catch_signals();
-    if args.live { watch(&args, &disks) } else { record(&args, &disks) }
+    if args.live { watch(&args, &disks) } else { record(&mut args, &disks) }
 }
 
 fn check(args: &Args, disks: &[Disk]) -> anyhow::Result<()> {
@@ -154,8 +161,11 @@ fn check(args: &Args, disks: &[Disk]) -> anyhow::Result<()> {
     if disks.is_empty() && (args.files.is_none() || args.out.is_some() || args.live) {
         return Err(exit::bad_input("name a disk with --device (or only --files, for requests on files)"));
     }
-    if !disks.is_empty() && args.out.is_none() && args.blktrace.is_none() && !args.live {
-        return Err(exit::bad_input("say where to write with --out, or watch with --live"));
+    if !disks.is_empty() && args.out.is_none() && args.blktrace.is_none() && args.by.is_none() && !args.live {
+        return Err(exit::bad_input("say where to write with --out, sum up with --by, or watch with --live"));
+    }
+    if disks.is_empty() && args.by.is_some() {
+        return Err(exit::bad_input("--by sums up the requests of a disk: name one with --device"));
     }
     if args.files.is_some() && args.pid.is_none() && args.command.is_empty() {
         return Err(exit::bad_input(
@@ -257,7 +267,16 @@ fn measure(args: &Args, follow: Option<&files::Collector>) -> anyhow::Result<Opt
     }
 }
 
-fn record(args: &Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
+fn record(args: &mut Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
+    // A table that is only summed up is removed at the end.
+    let temporary = match (&args.out, args.by) {
+        (None, Some(_)) => Some(tempfile::tempdir().context("cannot make a temporary folder")?),
+        _ => None,
+    };
+    if let Some(folder) = &temporary {
+        args.out = Some(folder.path().join("block.parquet"));
+    }
+    let args = &*args;
     let scratch = args.out.as_deref().map_or_else(std::env::temp_dir, folder_of);
     let epoch_ns = monotonic_ns();
     let file_collector = match &args.files {
@@ -274,6 +293,11 @@ fn record(args: &Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
     if let Some(running) = running {
         let reconciliation = write_block(args, disks, running, epoch_ns)?;
         lines.push(reconciliation.summary());
+        if let (Some(by), Some(out)) = (args.by, &args.out) {
+            let groups = by::groups(out, by)?;
+            report["by"] = groups.json();
+            lines.push(groups.text().trim_end().to_owned());
+        }
         if !reconciliation.agrees {
             eprintln!("warning: the recording and the kernel's statistics differ; see --json for how");
         }
