@@ -1,5 +1,6 @@
 """The results of a study as one object, for notebooks: `weir.Study("quick")`."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -9,6 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from weir import answers, locate, plans, present, statistics, support
+from weir.course import course
 from weir.errors import InputError, Skipped
 from weir.labels import label, objective_text
 from weir.load import AppClass, Level, load_study
@@ -107,6 +109,25 @@ class Study:
         """
         found = scan_measured(self.loaded.valid_runs)
         return found if class_name is None else found.filter(pl.col("class") == class_name)
+
+    def course(
+        self,
+        every_s: float = 1.0,
+        quantiles: Sequence[float] = (0.5, 0.95, 0.99),
+        by: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
+        """Requests and response times in intervals of time, by class and cell: `weir.course.course`.
+
+        Args:
+            every_s: length of an interval; a multiple of 0.1.
+            quantiles: quantiles of response time.
+            by: factors whose levels are kept apart; all varied ones if None. Other runs are added up.
+
+        Raises:
+            InputError: no valid run has a series.
+        """
+        factors = list(self.factors) if by is None else by
+        return course(self.loaded.valid_runs, every_s, quantiles, factors)
 
     def frame(self) -> Any:
         """`runs` as a pandas DataFrame.

@@ -53,7 +53,7 @@ def scan_requests(run: Run) -> pl.LazyFrame:
     Raises:
         InputError: the table is absent, cut short, or of another kind.
     """
-    return _scan(run.path / "requests.parquet", REQUEST_COLUMNS)
+    return scan_table(run.path / "requests.parquet", REQUEST_COLUMNS)
 
 
 def scan_block(run: Run) -> pl.LazyFrame | None:
@@ -63,7 +63,7 @@ def scan_block(run: Run) -> pl.LazyFrame | None:
         InputError: the table is cut short or of another kind.
     """
     path = run.path / "block.parquet"
-    return _scan(path, BLOCK_COLUMNS) if path.exists() else None
+    return scan_table(path, BLOCK_COLUMNS) if path.exists() else None
 
 
 def in_windows(frame: pl.LazyFrame, path: Path, time: str) -> Iterator[pl.LazyFrame]:
@@ -164,7 +164,12 @@ def response_ms() -> pl.Expr:
     return pl.when(served).then(elapsed_ms).otherwise(float("inf")).alias("response_ms")
 
 
-def _scan(path: Path, columns: dict[str, str]) -> pl.LazyFrame:
+def scan_table(path: Path, columns: dict[str, str]) -> pl.LazyFrame:
+    """Columns of a table of a run, checked by name and kind (`name`, `integer` or `truth`), names as strings.
+
+    Raises:
+        InputError: the table is absent, cut short, or of another kind.
+    """
     try:
         frame = pl.scan_parquet(path)
         schema = frame.collect_schema()

@@ -192,7 +192,7 @@ def pollution(table: pl.DataFrame) -> Figure:
             found[title, variant, ("single", "shared")[sites - 1]] = of
     figure = plots.points(
         plots.tabled(found, PANEL, ALONG, "sites"), x=ALONG, hue="sites", col=PANEL,
-        words=NUMBERED, title="Answered from memory (%)", joined=False,
+        words=NUMBERED, title="Answered from memory (%)", joined=False, log=False,
         height=2.9,
         note=f"The rest comes from the disk. (b): answers of at most {QUICK_BYTES // 1024} KiB, from memory "
         f"if within {QUICK_MS:g} ms. Bars: 95 % t intervals over repetitions.",
