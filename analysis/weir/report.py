@@ -278,14 +278,14 @@ def _fidelity(study: Study) -> list[dict[str, str]]:
             )
     certificates = [found for replay in replays if (found := replay.get("certificate"))]
     trusted = [found["trusted_per_s"] for found in certificates if found.get("trusted_per_s") is not None]
-    if trusted:
+    if certificates:
         limit_us = certificates[0]["limit_p99_ns"] / 1e3
         lines.append(
             {
                 "name": f"Certified rate, p99 of lateness at most {limit_us:g} us (requests/s)",
-                "median": number(statistics.median(trusted)),
-                "worst": number(min(trusted)),
-                "runs": str(len(trusted)),
+                "median": number(statistics.median(trusted)) if trusted else "none",
+                "worst": number(min(trusted)) if len(trusted) == len(certificates) else "none",
+                "runs": f"{len(trusted)} of {len(certificates)}",
             }
         )
     return lines
