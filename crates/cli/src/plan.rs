@@ -143,9 +143,9 @@ fn tasks(args: &Args, plan: &Plan, size: usize) -> anyhow::Result<ExitCode> {
     let results = args.missing.as_deref().unwrap_or(Path::new("results"));
     let results =
         results.to_str().ok_or_else(|| bad_input(format!("--missing {}: not UTF-8", results.display())))?;
-    let mut common = format!("{} --out {} --jobs 1", quoted(&args.study), quoted(results));
+    let mut common = format!("{} --out {} --jobs 1", shell_word(&args.study), shell_word(results));
     if let Some(label) = &args.label {
-        common += &format!(" --label {}", quoted(label));
+        common += &format!(" --label {}", shell_word(label));
     }
     for ids in ids.chunks(size) {
         println!("weir simulate {common} --id {}", ids.join(","));
@@ -153,8 +153,8 @@ fn tasks(args: &Args, plan: &Plan, size: usize) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A word for a shell.
-fn quoted(word: &str) -> String {
+/// The word as a shell reads it back.
+fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./@+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()

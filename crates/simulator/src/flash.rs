@@ -103,9 +103,10 @@ enum Work {
     Idle,
     Read(Part),
     Write(u64),
-    /// The same, to the SLC cache.
+    /// Writes a unit to the SLC cache.
     WriteSlc(u64),
-    Fold,
+    /// Moves the oldest unit of the SLC cache to the other blocks.
+    Fold(u32),
     Clean,
 }
 
@@ -363,7 +364,7 @@ impl FlashSsd {
                 }
             }
         } else if let Some(slc) = options.slc
-            && die.slc.oldest().is_some()
+            && let Some(oldest) = die.slc.oldest()
         {
             let from_ns = die.used_ns + slc.idle_ns;
             if now_ns < from_ns {
@@ -376,7 +377,7 @@ impl FlashSsd {
             match die.ftl.cleaning() {
                 Cleaning::Copy => (Work::Clean, now_ns + options.read_ns + options.program_unit_ns),
                 Cleaning::Erase => (Work::Clean, now_ns + options.erase_of(die)),
-                Cleaning::None => (Work::Fold, now_ns + slc.read_ns + options.program_unit_ns),
+                Cleaning::None => (Work::Fold(oldest), now_ns + slc.read_ns + options.program_unit_ns),
             }
         } else {
             return;
@@ -397,10 +398,11 @@ impl FlashSsd {
         match work {
             Work::Idle => {}
             Work::Clean => self.dies[index].ftl.clean(),
-            Work::Fold => {
+            Work::Fold(local) => {
                 let die = &mut self.dies[index];
-                // What was discarded meanwhile is no longer there.
-                if let Some(local) = die.slc.remove_oldest() {
+                // Unless it was discarded meanwhile.
+                if die.slc.oldest() == Some(local) {
+                    die.slc.forget(local);
                     die.ftl.write(local);
                     die.folded_units += 1;
                 }

@@ -5,7 +5,7 @@
 
 use crate::device::{Device, IoRequest, Op};
 use crate::flash::FlashSsd;
-use crate::profile::{ProfileError, RetryProfile, SsdProfile};
+use crate::profile::{FlashProfile, ProfileError, RetryProfile, SsdProfile};
 use crate::random_phase::RandomPhase;
 
 /// One closed loop of the protocol.
@@ -176,7 +176,26 @@ fn badness(profile: &SsdProfile, measured: &[CellTimes], steady: &mut Option<Fla
 struct Figure {
     /// The first factor, and the one at which the search ends.
     steps: (f64, f64),
-    scale: fn(&mut SsdProfile, f64),
+    scale: fn(&mut SsdProfile, &mut FlashProfile, f64),
+}
+
+impl Figure {
+    /// A profile with the figure multiplied by a factor; unchanged without `flash`.
+    fn scaled(&self, profile: &SsdProfile, factor: f64) -> SsdProfile {
+        let mut scaled = profile.clone();
+        if let Some(mut flash) = scaled.flash {
+            (self.scale)(&mut scaled, &mut flash, factor);
+            scaled.flash = Some(flash);
+        }
+        scaled
+    }
+}
+
+/// Scales a number and keeps five digits of it.
+fn scale_number(value: &mut f64, factor: f64) {
+    let scaled = *value * factor;
+    let unit = 10_f64.powf(scaled.abs().max(f64::MIN_POSITIVE).log10().floor() - 4.0);
+    *value = (scaled / unit).round() * unit;
 }
 
 /// Scales a whole number, by at least 1.
@@ -186,39 +205,26 @@ fn scale_count(count: &mut u32, factor: f64) {
 }
 
 const FIGURES: &[Figure] = &[
-    Figure { steps: (1.5, 1.01), scale: |p, factor| p.read_latency_us *= factor },
-    Figure { steps: (1.5, 1.01), scale: |p, factor| p.command_overhead_us *= factor },
-    Figure { steps: (1.5, 1.01), scale: |p, factor| p.write_latency_us *= factor },
-    Figure { steps: (1.5, 1.02), scale: |p, factor| p.channel_mb_s *= factor },
-    Figure {
-        steps: (1.5, 1.01),
-        scale: |p, factor| p.flash.iter_mut().for_each(|flash| flash.interface_mb_s *= factor),
-    },
-    Figure {
-        steps: (2.0, 1.1),
-        scale: |p, factor| {
-            p.flash.iter_mut().for_each(|flash| scale_count(&mut flash.dies_per_channel, factor));
-        },
-    },
-    Figure {
-        steps: (2.0, 1.05),
-        scale: |p, factor| p.flash.iter_mut().for_each(|flash| flash.erase_ms *= factor),
-    },
+    Figure { steps: (1.5, 1.01), scale: |p, _, factor| scale_number(&mut p.read_latency_us, factor) },
+    Figure { steps: (1.5, 1.01), scale: |p, _, factor| scale_number(&mut p.command_overhead_us, factor) },
+    Figure { steps: (1.5, 1.01), scale: |p, _, factor| scale_number(&mut p.write_latency_us, factor) },
+    Figure { steps: (1.5, 1.02), scale: |p, _, factor| scale_number(&mut p.channel_mb_s, factor) },
+    Figure { steps: (1.5, 1.01), scale: |_, flash, factor| scale_number(&mut flash.interface_mb_s, factor) },
+    Figure { steps: (2.0, 1.1), scale: |_, flash, factor| scale_count(&mut flash.dies_per_channel, factor) },
+    Figure { steps: (2.0, 1.05), scale: |_, flash, factor| scale_number(&mut flash.erase_ms, factor) },
+    Figure { steps: (2.0, 1.1), scale: |_, flash, factor| scale_count(&mut flash.write_buffer_kib, factor) },
     Figure {
         steps: (2.0, 1.1),
-        scale: |p, factor| {
-            p.flash.iter_mut().for_each(|flash| scale_count(&mut flash.write_buffer_kib, factor));
-        },
-    },
-    Figure {
-        steps: (2.0, 1.1),
-        scale: |p, factor| {
-            p.flash.iter_mut().filter_map(|flash| flash.read_retry.as_mut()).for_each(|retry| {
-                retry.first_percent *= factor;
-            });
+        scale: |_, flash, factor| {
+            if let Some(retry) = &mut flash.read_retry {
+                scale_number(&mut retry.first_percent, factor);
+            }
         },
     },
 ];
+
+/// Repeated reads that the search begins with, where a profile has none.
+const RETRIES: RetryProfile = RetryProfile { first_percent: 1.0, next_percent: 50.0 };
 
 /// Fits the figures of a profile to measured cells, by steps along one figure at a time. Deterministic. `told` gets the mean
 /// square error after each round.
@@ -237,17 +243,15 @@ pub fn fit(start: &SsdProfile, measured: &[CellTimes], mut told: impl FnMut(f64)
     let mut steps: Vec<f64> = FIGURES.iter().map(|figure| figure.steps.0).collect();
     for _ in 0..16 {
         let mut is_done = true;
-        if best.flash.is_some_and(|flash| flash.read_retry.is_none()) {
-            let mut candidate = best.clone();
-            let retry = RetryProfile { first_percent: 1.0, next_percent: 50.0 };
-            candidate.flash.iter_mut().for_each(|flash| flash.read_retry = Some(retry));
+        if let Some(flash) = best.flash.filter(|flash| flash.read_retry.is_none()) {
+            let flash = Some(FlashProfile { read_retry: Some(RETRIES), ..flash });
+            let candidate = SsdProfile { flash, ..best.clone() };
             try_one(&mut best, candidate);
         }
         let mut error = f64::INFINITY;
         for (figure, step) in FIGURES.iter().zip(&mut steps) {
             let moved = [*step, 1.0 / *step].into_iter().any(|factor| {
-                let mut candidate = best.clone();
-                (figure.scale)(&mut candidate, factor);
+                let candidate = figure.scaled(&best, factor);
                 let (is_better, now) = try_one(&mut best, candidate);
                 error = now;
                 is_better

@@ -145,6 +145,17 @@ impl Profile {
         }
     }
 
+    /// The text of a profile's file.
+    ///
+    /// # Errors
+    /// [`ProfileError::Parse`] if a value cannot be written as YAML.
+    pub fn to_yaml(&self) -> Result<String, ProfileError> {
+        serde_saphyr::to_string(self).map_err(|error| ProfileError::Parse {
+            file: self.description().to_owned(),
+            message: error.to_string(),
+        })
+    }
+
     /// Whether every request completes at its arrival.
     pub fn is_instant(&self) -> bool {
         matches!(self, Self::Null(_))

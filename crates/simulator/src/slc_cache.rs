@@ -48,14 +48,6 @@ impl SlcCache {
         }
         None
     }
-
-    /// Removes [`oldest`](Self::oldest).
-    pub fn remove_oldest(&mut self) -> Option<u32> {
-        let unit = self.oldest()?;
-        self.written.pop_front();
-        self.latest.remove(&unit);
-        Some(unit)
-    }
 }
 
 #[cfg(test)]
@@ -74,8 +66,9 @@ mod tests {
         assert!(cache.has_room());
         cache.forget(8);
         assert!(!cache.contains(8));
-        assert_eq!(cache.remove_oldest(), Some(7));
-        assert_eq!((cache.remove_oldest(), cache.contains(7)), (None, false));
+        assert_eq!(cache.oldest(), Some(7));
+        cache.forget(7);
+        assert_eq!((cache.oldest(), cache.contains(7)), (None, false));
         assert!(!SlcCache::new(0).has_room());
     }
 }

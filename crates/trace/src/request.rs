@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use weir_records::Op;
+
 /// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TraceOp {
@@ -24,27 +26,45 @@ pub enum TraceOp {
 }
 
 impl TraceOp {
+    /// The operation as tables of requests have it; `None` of others.
+    pub fn op(self) -> Option<Op> {
+        Some(match self {
+            TraceOp::Read => Op::Read,
+            TraceOp::Write => Op::Write,
+            TraceOp::WriteFua => Op::WriteFua,
+            TraceOp::Flush => Op::Flush,
+            TraceOp::Discard => Op::Discard,
+            TraceOp::WriteZeroes => Op::WriteZeroes,
+            TraceOp::Other => return None,
+        })
+    }
+
     /// The name in tables.
     pub fn name(self) -> &'static str {
-        match self {
-            TraceOp::Read => "read",
-            TraceOp::Write => "write",
-            TraceOp::WriteFua => "write_fua",
-            TraceOp::Flush => "flush",
-            TraceOp::Discard => "discard",
-            TraceOp::WriteZeroes => "write_zeroes",
-            TraceOp::Other => "other",
-        }
+        self.op().map_or("other", Op::name)
     }
 
     /// Whether data are read from or written to the device.
     pub fn has_data(self) -> bool {
-        matches!(self, TraceOp::Read | TraceOp::Write | TraceOp::WriteFua)
+        self.op().and_then(Op::data).is_some()
     }
 
     /// Whether data are written to the device.
     pub fn is_write(self) -> bool {
         matches!(self, TraceOp::Write | TraceOp::WriteFua)
+    }
+}
+
+impl From<Op> for TraceOp {
+    fn from(op: Op) -> Self {
+        match op {
+            Op::Read => TraceOp::Read,
+            Op::Write => TraceOp::Write,
+            Op::WriteFua => TraceOp::WriteFua,
+            Op::Flush => TraceOp::Flush,
+            Op::Discard => TraceOp::Discard,
+            Op::WriteZeroes => TraceOp::WriteZeroes,
+        }
     }
 }
 

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use weir_records::{Op, Request, TableReader};
+use weir_records::{Request, TableReader};
 
 use crate::reader::Skipping;
-use crate::request::{Devices, TraceOp, TraceRequest};
+use crate::request::{Devices, TraceRequest};
 use crate::{Error, Reader};
 
 /// Reader of a table of requests. Arrivals are intended times; an unnamed device has the name of its class; the object is the
@@ -56,14 +56,7 @@ impl Reader for Table {
             queueing_ns: since(row.served_ns),
             response_ns: since(row.completed_ns),
             device: self.devices.number(row.device.as_deref().unwrap_or(&row.class).as_bytes()),
-            op: match row.op {
-                Op::Read => TraceOp::Read,
-                Op::Write => TraceOp::Write,
-                Op::WriteFua => TraceOp::WriteFua,
-                Op::Flush => TraceOp::Flush,
-                Op::Discard => TraceOp::Discard,
-                Op::WriteZeroes => TraceOp::WriteZeroes,
-            },
+            op: row.op.into(),
             offset_bytes: row.offset,
             size_bytes: row.size_bytes,
             object: row.file.map(u64::from),

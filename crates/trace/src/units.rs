@@ -38,16 +38,11 @@ impl Unit {
 
     /// Unit of a trace by its first requests: objects if all requests with data have an object and none an offset.
     pub fn detect(first: &[TraceRequest]) -> Unit {
-        let mut data = first.iter().filter(|request| moves_data(request)).peekable();
+        let mut data = first.iter().filter(|request| request.op.has_data()).peekable();
         let objects = data.peek().is_some()
             && data.all(|request| request.object.is_some() && request.offset_bytes == 0);
         if objects { Unit::Object } else { Unit::PAGE }
     }
-}
-
-/// Whether a request reads or writes.
-pub(crate) fn moves_data(request: &TraceRequest) -> bool {
-    request.op.has_data()
 }
 
 /// Unique keys for the units of requests.
@@ -101,7 +96,7 @@ impl Keys {
 
     /// The units that a request touches; none if it moves no data.
     pub fn span(&mut self, request: &TraceRequest) -> Option<Span> {
-        if !moves_data(request) {
+        if !request.op.has_data() {
             return None;
         }
         let Unit::Block { bytes } = self.unit else {

@@ -151,7 +151,7 @@ proptest! {
         let mut expected = 0;
         for request in &requests {
             let end = request.offset_bytes + request.size_bytes;
-            if !matches!(request.op, TraceOp::Read | TraceOp::Write) {
+            if !request.op.has_data() {
                 expected += request.size_bytes;
                 continue;
             }

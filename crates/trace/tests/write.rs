@@ -16,20 +16,15 @@ fn written(requests: &[TraceRequest], target: Target, path: &Path) -> Written {
     write::all(&mut reader, writer).unwrap()
 }
 
-fn moves_data(request: &&TraceRequest) -> bool {
-    matches!(request.op, TraceOp::Read | TraceOp::Write)
-}
-
 fn losses(written: &Written) -> u64 {
     let left_out =
         written.losses.iter().filter(|(what, _)| what.contains("requests") && what.contains("left out"));
-    left_out.map(|(_, count)| count).sum::<u64>()
-        + written
-            .losses
-            .iter()
-            .filter(|(what, _)| matches!(*what, "flushes left out" | "discards left out"))
-            .map(|(_, count)| count)
-            .sum::<u64>()
+    left_out.map(|(_, count)| count).sum()
+}
+
+/// Whether blktrace and fio's logs have the operation.
+fn has_name(request: &&TraceRequest) -> bool {
+    !matches!(request.op, TraceOp::Other | TraceOp::WriteZeroes)
 }
 
 proptest! {
@@ -40,7 +35,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.parquet");
         let written = written(&requests, Target::Parquet, &path);
-        let kept: Vec<_> = requests.iter().filter(moves_data).collect();
+        let kept: Vec<_> = requests.iter().filter(|request| request.op != TraceOp::Other).collect();
         prop_assert_eq!(written.requests + losses(&written), requests.len() as u64);
         prop_assert!(Table::is_one(&path).unwrap());
         let back = all(&mut Table::open(&path).unwrap()).unwrap();
@@ -49,7 +44,11 @@ proptest! {
         for (found, given) in back.iter().zip(kept) {
             let next = numbers.len() as u32;
             let device = *numbers.entry(given.device).or_insert(next);
-            let expected = TraceRequest { device, pid: None, queue_length: None, ..*given };
+            let mut expected = TraceRequest { device, pid: None, queue_length: None, ..*given };
+            if given.op == TraceOp::Flush {
+                // A flush has no place.
+                (expected.offset_bytes, expected.size_bytes) = (0, 0);
+            }
             prop_assert_eq!(*found, expected);
         }
     }
@@ -60,7 +59,7 @@ proptest! {
         let path = folder.path().join("t.disksim");
         let written = written(&requests, Target::Disksim, &path);
         let text = std::fs::read_to_string(&path).unwrap();
-        let kept: Vec<_> = requests.iter().filter(moves_data).collect();
+        let kept: Vec<_> = requests.iter().filter(|request| request.op.has_data()).collect();
         prop_assert_eq!((text.lines().count(), written.requests), (kept.len(), kept.len() as u64));
         for (line, given) in text.lines().zip(kept) {
             let fields: Vec<&str> = line.split(' ').collect();
@@ -83,7 +82,7 @@ proptest! {
         let text = std::fs::read_to_string(&path).unwrap();
         let mut lines = text.lines();
         prop_assert_eq!(lines.next(), Some("fio version 3 iolog"));
-        let kept: Vec<_> = requests.iter().filter(|request| request.op != TraceOp::Other).collect();
+        let kept: Vec<_> = requests.iter().filter(has_name).collect();
         let mut open = std::collections::HashSet::new();
         let mut found = Vec::new();
         for line in lines {
@@ -104,7 +103,7 @@ proptest! {
             prop_assert_eq!(fields[1], name.as_str());
             let action = match given.op {
                 TraceOp::Read => "read",
-                TraceOp::Write => "write",
+                TraceOp::Write | TraceOp::WriteFua => "write",
                 TraceOp::Flush => "sync",
                 _ => "trim",
             };
@@ -121,7 +120,7 @@ proptest! {
         let records: Vec<_> = BlkReader::open(&written.path).unwrap().map(Result::unwrap).collect();
         prop_assert!(records.windows(2).all(|pair| pair[0].time_ns <= pair[1].time_ns));
         prop_assert!(records.iter().zip(1..).all(|(record, number)| record.sequence == number));
-        let kept: Vec<_> = requests.iter().filter(|request| request.op != TraceOp::Other).collect();
+        let kept: Vec<_> = requests.iter().filter(has_name).collect();
         let queued: Vec<_> = records.iter().filter(|record| record.event() == Event::Queue).collect();
         prop_assert_eq!(queued.len(), kept.len());
         let times = |event| {
@@ -143,6 +142,7 @@ proptest! {
             prop_assert_eq!(record.pid, given.pid.unwrap_or(0));
             let is = |category| record.categories() & category != 0;
             prop_assert_eq!(is(category::READ), given.op == TraceOp::Read);
+            prop_assert_eq!(is(category::FUA), given.op == TraceOp::WriteFua);
             prop_assert_eq!(is(category::FLUSH), given.op == TraceOp::Flush);
             prop_assert_eq!(is(category::DISCARD), given.op == TraceOp::Discard);
         }

@@ -283,45 +283,15 @@ fn report(as_json: bool, rows: &[Row]) -> anyhow::Result<()> {
 fn yaml(found: &SsdProfile, args: &FitArgs, rows: &[Row]) -> anyhow::Result<String> {
     let (mean, tail) = summary(rows, "held out");
     let profile = SsdProfile { description: format!("fitted to {}", args.log.display()), ..found.clone() };
-    let mut text = format!(
+    Ok(format!(
         "# Fitted by `weir disks fit {} --from {}`. On the half of the loops that was held out it is off by {:.1} % in the mean and\n\
-         # {:.1} % in the 99th percentile.\n",
+         # {:.1} % in the 99th percentile.\n{}",
         args.log.display(),
         args.from,
         100.0 * mean,
-        100.0 * tail
-    );
-    let Value::Object(fields) = serde_json::to_value(Profile::Ssd(profile))? else { return Ok(text) };
-    lines(&mut text, &fields, "")?;
-    Ok(text)
-}
-
-fn lines(text: &mut String, fields: &serde_json::Map<String, Value>, indent: &str) -> anyhow::Result<()> {
-    for (name, value) in fields {
-        match value {
-            Value::Object(inner) => {
-                writeln!(text, "{indent}{name}:")?;
-                lines(text, inner, &format!("{indent}  "))?;
-            }
-            // Six digits are more than a fit knows.
-            Value::Number(number) if number.is_f64() => {
-                let value = number.as_f64().unwrap_or(0.0);
-                let digits = (5.0 - value.abs().max(1e-9).log10().floor()).clamp(0.0, 12.0) as usize;
-                let shown = format!("{value:.digits$}");
-                let shown = if shown.contains('.') {
-                    shown.trim_end_matches('0').trim_end_matches('.')
-                } else {
-                    &shown
-                };
-                writeln!(text, "{indent}{name}: {shown}")?;
-            }
-            Value::String(word) if word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') => {
-                writeln!(text, "{indent}{name}: {word}")?;
-            }
-            other => writeln!(text, "{indent}{name}: {other}")?,
-        }
-    }
-    Ok(())
+        100.0 * tail,
+        Profile::Ssd(profile).to_yaml()?
+    ))
 }
 
 #[cfg(test)]

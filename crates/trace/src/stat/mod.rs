@@ -20,7 +20,7 @@ pub use scales::{AtScale, Scales};
 pub use sequence::Sequentiality;
 pub use windows::Peak;
 
-use crate::units::{Keys, Unit, moves_data};
+use crate::units::{Keys, Unit};
 use crate::{Devices, Reader, TraceOp, TraceRequest};
 
 /// Maximum number of devices in a report; others are in its sums.
@@ -127,7 +127,7 @@ impl Statistics {
         let device = &mut self.devices[device];
         device.requests += 1;
         device.reads += u64::from(request.op == TraceOp::Read);
-        if moves_data(request) {
+        if request.op.has_data() {
             device.bytes = device.bytes.saturating_add(request.size_bytes);
             device.end_bytes = device.end_bytes.max(request.offset_bytes.saturating_add(request.size_bytes));
         }
@@ -147,7 +147,7 @@ impl Statistics {
             self.gaps.add(gap_ns.unsigned_abs());
         }
         self.latest_ns = since_ns;
-        let bytes = if moves_data(request) { request.size_bytes } else { 0 };
+        let bytes = if request.op.has_data() { request.size_bytes } else { 0 };
         self.scales.add(since_ns);
         self.second.add(since_ns, bytes);
         self.minute.add(since_ns, bytes);
@@ -155,7 +155,7 @@ impl Statistics {
     }
 
     fn place(&mut self, request: &TraceRequest) {
-        if !moves_data(request) {
+        if !request.op.has_data() {
             return;
         }
         self.sizes.add(request.size_bytes);

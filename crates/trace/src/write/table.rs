@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_records::{Op, Request, TableWriter};
 
 use super::{Losses, Writer, Written, count_losses};
-use crate::{Devices, Error, TraceOp, TraceRequest};
+use crate::{Devices, Error, TraceRequest};
 
 /// Sectors of direct transfers.
 const SECTOR_BYTES: u64 = 512;
@@ -69,17 +69,9 @@ impl TableFile {
 
 impl Writer for TableFile {
     fn write(&mut self, request: &TraceRequest, devices: &Devices) -> Result<(), Error> {
-        let op = match request.op {
-            TraceOp::Read => Op::Read,
-            TraceOp::Write => Op::Write,
-            TraceOp::WriteFua => Op::WriteFua,
-            TraceOp::Flush => Op::Flush,
-            TraceOp::Discard => Op::Discard,
-            TraceOp::WriteZeroes => Op::WriteZeroes,
-            TraceOp::Other => {
-                self.losses.add("requests without data left out");
-                return Ok(());
-            }
+        let Some(op) = request.op.op() else {
+            self.losses.add("requests without data left out");
+            return Ok(());
         };
         if request.size_bytes == 0 && op != Op::Flush {
             self.losses.add("requests of 0 bytes left out");

@@ -60,8 +60,9 @@ pub fn here() -> &'static Path {
 /// A request as a block trace may have it; times in any order.
 pub fn request() -> impl Strategy<Value = TraceRequest> {
     let op = prop_oneof![
-        4 => Just(TraceOp::Read), 4 => Just(TraceOp::Write), 1 => Just(TraceOp::Flush),
-        1 => Just(TraceOp::Discard), 1 => Just(TraceOp::Other)
+        4 => Just(TraceOp::Read), 4 => Just(TraceOp::Write), 1 => Just(TraceOp::WriteFua),
+        1 => Just(TraceOp::Flush), 1 => Just(TraceOp::Discard), 1 => Just(TraceOp::WriteZeroes),
+        1 => Just(TraceOp::Other)
     ];
     let service = prop::option::of((0_i64..1 << 33, 0_i64..1 << 33));
     let place = (0_u64..1 << 40, 1_u64..4096, any::<bool>());
