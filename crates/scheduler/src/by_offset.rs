@@ -27,6 +27,10 @@ impl ByOffset {
         self.requests.remove(&key)
     }
 
+    pub(crate) fn pop_lowest(&mut self) -> Option<Request> {
+        self.requests.pop_first().map(|(_, request)| request)
+    }
+
     pub(crate) fn get(&self, key: Key) -> Option<&Request> {
         self.requests.get(&key)
     }

@@ -6,6 +6,8 @@ use crate::model::ServiceModel;
 use crate::policy::{Decision, Policy};
 use crate::request::Request;
 
+/// Up to this many requests, it takes less time to evaluate all than to bound them; 2 to 8 are alike.
+const FEW: usize = 4;
 /// The weight of age is kept in millionths.
 const MILLION: i128 = 1_000_000;
 
@@ -65,8 +67,8 @@ impl Nearest<'_> {
 impl Satf {
     fn search(&self, nearest: &mut Nearest) {
         let (model, waiting) = (nearest.model, &self.waiting);
-        if self.age_millionths > 0 {
-            // The farthest may have waited longest.
+        // With ageing, the farthest may have waited longest.
+        if self.age_millionths > 0 || waiting.len() <= FEW {
             return waiting.iter().for_each(|one| nearest.consider(one));
         }
         model.held(&mut |range| waiting.within(range).for_each(|one| nearest.consider(one)));
@@ -95,6 +97,9 @@ impl Policy for Satf {
     }
 
     fn next(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Decision {
+        if self.waiting.len() <= 1 {
+            return self.waiting.pop_lowest().map_or(Decision::Idle, Decision::Serve);
+        }
         let mut nearest = Nearest { age_millionths: self.age_millionths, now_ns, model, found: None };
         self.search(&mut nearest);
         let found = nearest.found.and_then(|(_, key)| self.waiting.remove(key));

@@ -24,8 +24,10 @@ pub const MOST_CONNECTIONS: u32 = 25_000;
 pub const LONGEST_S: f64 = 86_400.0;
 /// Most intervals of `series.json`, which has 64 bytes for each interval and class.
 pub const MOST_INTERVALS: f64 = 1e6;
-/// Most disks of a run.
-pub const MOST_HEADS: u32 = 64;
+/// Most disks of a run on devices: each is a process or a file of the host.
+const MOST_DEVICE_HEADS: u32 = 64;
+/// Most disks of a run in virtual time.
+const MOST_VIRTUAL_HEADS: u32 = 4096;
 /// Largest disk: 16 TiB.
 pub const LARGEST_DISK_MIB: u64 = 16 << 20;
 
@@ -36,6 +38,12 @@ pub const DEVICE_ROW_BYTES: f64 = 800.0;
 const TABLE_ROW_BYTES: f64 = 40.0;
 /// Memory that fio takes for a request under way, besides its data.
 const FIO_REQUEST_BYTES: f64 = 1024.0;
+
+/// Most disks of a run on a testbed.
+#[must_use]
+pub fn most_heads(testbed: Testbed) -> u32 {
+    if testbed.is_virtual() { MOST_VIRTUAL_HEADS } else { MOST_DEVICE_HEADS }
+}
 
 /// Estimated demand of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -178,8 +186,9 @@ impl Run {
             return bad("queue_depth", self.settings.queue_depth.to_string(), format!("at most {MOST_TAGS}"));
         }
         for device in &self.devices {
-            if !(1..=MOST_HEADS).contains(&device.heads) {
-                return bad("devices.heads", device.heads.to_string(), format!("from 1 to {MOST_HEADS}"));
+            let most_heads = most_heads(self.testbed);
+            if !(1..=most_heads).contains(&device.heads) {
+                return bad("devices.heads", device.heads.to_string(), format!("from 1 to {most_heads}"));
             }
             let most_mib = LARGEST_DISK_MIB * u64::from(device.heads);
             if device.size_mib > most_mib {

@@ -186,7 +186,7 @@ pub enum Capture {
 pub struct Storage {
     /// Model of each head: a profile's name or file (`weir list profiles`).
     pub profile: String,
-    /// Number of disks.
+    /// Number of disks, at most 64; in virtual time at most 4096.
     pub heads: u32,
     /// Size of each disk, in MiB.
     pub size_mib: u64,

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::devices::devices;
 use crate::filesystem::FileSystem;
 use crate::level::{Architecture, Scheduler};
-use crate::limits::{LARGEST_DISK_MIB, LONGEST_S, MOST_HEADS};
+use crate::limits::{LARGEST_DISK_MIB, LONGEST_S, most_heads};
 use crate::run::{MOST_TAGS, SHARED_DEVICE};
 use crate::spec::{Class, Objective, Settings, Study};
 use crate::testbed::Testbed;
@@ -120,7 +120,7 @@ impl Check<'_> {
         self.within("warmup_s", study.warmup_s, 0.0, LONGEST_S);
         self.within("duration_s", study.duration_s, 0.1, LONGEST_S);
         self.within("allowed_loss", study.allowed_loss, 0.0, 1.0);
-        self.within("storage.heads", f64::from(study.storage.heads), 1.0, f64::from(MOST_HEADS));
+        self.within("storage.heads", f64::from(study.storage.heads), 1.0, f64::from(most_heads(self.testbed)));
         self.within("storage.size_mib", study.storage.size_mib as f64, 64.0, LARGEST_DISK_MIB as f64);
         let unit = study.storage.stripe_unit_kib;
         if unit == 0 || !unit.is_multiple_of(4) || unit > 16 * 1024 {

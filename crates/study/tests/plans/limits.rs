@@ -96,6 +96,7 @@ fn places_and_times_of_the_simulator_have_limits() {
     each_is_named(
         SIMULATED,
         &[
+            ("heads: 2", "heads: 4097", "storage.heads: is 4097; it must be from 1 to 4096"),
             (
                 "from_mib: 0",
                 "from_mib: 18446744073709551615",
