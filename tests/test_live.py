@@ -66,11 +66,13 @@ def test_classes_change_while_it_runs(state):
     assert live()["policy"] == "hds root_kb_s=5000"
 
 
-def test_figures_are_for_people_and_for_prometheus(state, tmp_path):
+def test_figures_are_for_people_and_for_prometheus(state):
     table = weir("top", "--once", "--state", state).stdout
     assert "video" in table and "misses" in table and "head 0" in table
-    text = weir("top", "--prometheus", "--state", state).stdout
-    assert 'weir_requests_total{class="video"} 0' in text
+    shown = weir("exporter", "--state", state)
+    assert shown.returncode == 0, shown.stderr
+    assert 'weir_class_requests_total{class="video",server="disk"} 0.0\n' in shown.stdout
+    assert 'weir_server_up{server="disk"} 1.0\n' in shown.stdout
     assert wait_for(lambda: (state / "disk.sock").exists(), "the socket")
     assert (state / "disk.sock").stat().st_mode & 0o777 == 0o600
     assert (state / "disk.nbd").stat().st_mode & 0o777 == 0o600

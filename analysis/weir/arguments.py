@@ -37,6 +37,36 @@ def parser() -> argparse.ArgumentParser:
     watch.add_argument("--once", action="store_true", help="show it once")
     watch.add_argument("--page", type=Path, metavar="FILE", help="also write a page that refreshes itself")
 
+    exporter = commands.add_parser(
+        "exporter",
+        help="show progress of studies and figures of block servers to Prometheus",
+        description="Prints OpenMetrics once; with --out or --listen it goes on until ctrl-c.",
+    )
+    exporter.add_argument(
+        "studies", nargs="*", metavar="STUDY", help="studies that were started, by name or folder"
+    )
+    _add_results(exporter)
+    exporter.add_argument(
+        "--state", action="append", default=[], type=Path, metavar="DIR",
+        help="state folder of `weir serve`, such as /run/weir (repeatable)",
+    )  # fmt: skip
+    exporter.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="keep a file up to date; FILE.prom is for node_exporter's textfile collector",
+    )
+    exporter.add_argument(
+        "--listen", metavar="[ADDRESS:]PORT", help="answer at /metrics on the loopback interface"
+    )
+    exporter.add_argument(
+        "--interval",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="seconds between two updates of --out (default: 5)",
+    )
+
     compare = commands.add_parser(
         "compare",
         help="compare two results of one design, such as of two kernels or commits",

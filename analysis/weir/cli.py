@@ -137,14 +137,35 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
 
 
 def _watch(options: argparse.Namespace, console: Console) -> int:
-    from weir import locate, plans
     from weir.watch import watch
 
-    # The sample is complete: it is watched by its folder only.
-    given = Path(options.study)
-    is_path = given.is_dir() or plans.exists(given)
-    folder = given if is_path else (options.results or locate.results()) / options.study
+    folder = _started(options.study, options.results)
     return watch(folder, console, once=options.once, page=options.page)
+
+
+def _started(name: str, results: Path | None) -> Path:
+    """The folder of a study that was started, by name or folder."""
+    from weir import locate, plans
+
+    # The sample is complete: it is watched by its folder only.
+    given = Path(name)
+    is_path = given.is_dir() or plans.exists(given)
+    return given if is_path else (results or locate.results()) / name
+
+
+def _exporter(options: argparse.Namespace, _: Console) -> int:
+    from weir import exporter, locate
+    from weir.binary_cache import BinaryCache
+
+    if not (options.studies or options.state):
+        raise InputError("exporter", "nothing to show", "name studies, or state folders with --state")
+    if not options.interval > 0:
+        raise InputError("--interval", f"is {options.interval}", "give seconds above 0")
+    results = (options.results or locate.results()).resolve()
+    studies = [_started(name, options.results) for name in options.studies]
+    binary = BinaryCache.find(results) if options.state else None
+    figures = exporter.Figures(studies, [state.resolve() for state in options.state], binary)
+    return exporter.export(figures, options.out, options.listen, options.interval)
 
 
 def _compare(options: argparse.Namespace, console: Console) -> int:
@@ -417,6 +438,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "report": _report,
     "summary": _summary,
     "watch": _watch,
+    "exporter": _exporter,
     "compare": _compare,
     "power": _power,
     "variation": _variation,

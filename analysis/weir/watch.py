@@ -1,8 +1,6 @@
 """Live view of a study that is running: in a terminal, as lines of a log, and as a page."""
 
-import contextlib
 import math
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,7 @@ from weir import pages, plans
 from weir.answers import answers
 from weir.errors import InputError
 from weir.labels import label, number
-from weir.progress import Follower, Progress
+from weir.progress import Follower, Progress, be_idle
 from weir.statistics import summarise
 from weir.study import cell_label, objective_metric
 
@@ -51,7 +49,7 @@ def watch(path: Path, console: Console, *, once: bool = False, page: Path | None
     Raises:
         InputError: there is no such study, or the page cannot be written.
     """
-    _be_idle()
+    be_idle()
     follower = Follower(path)
     if once:
         _print(console, _shown(follower.progress(), page, refresh=False))
@@ -237,11 +235,3 @@ def _span(seconds: float) -> str:
 
 def _s(count: int) -> str:
     return "" if count == 1 else "s"
-
-
-def _be_idle() -> None:
-    """Lets this process use only processor time that nothing else wants: it must not disturb a run."""
-    for thread in os.listdir("/proc/self/task"):
-        # It ended meanwhile, or the host does not allow it.
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(int(thread), os.SCHED_IDLE, os.sched_param(0))

@@ -13,6 +13,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "summary",
             "report",
             "watch",
+            "exporter",
             "compare",
             "power",
             "variation",

@@ -112,6 +112,9 @@ enum Command {
     /// Show a study while it runs: progress, time left, effects, validity
     #[command(disable_help_flag = true)]
     Watch(analysis::Args),
+    /// Show progress of studies and figures of block servers to Prometheus
+    #[command(disable_help_flag = true)]
+    Exporter(analysis::Args),
     /// Compare two results of one design, such as of two kernels
     #[command(disable_help_flag = true)]
     Compare(analysis::Args),
@@ -195,6 +198,7 @@ fn main() -> ExitCode {
         Command::Summary(args) => analysis::run("summary", &args),
         Command::Report(args) => analysis::run("report", &args),
         Command::Watch(args) => analysis::run("watch", &args),
+        Command::Exporter(args) => analysis::run("exporter", &args),
         Command::Compare(args) => analysis::run("compare", &args),
         Command::Power(args) => analysis::run("power", &args),
         Command::Variation(args) => analysis::run("variation", &args),
