@@ -178,7 +178,7 @@ def sha256_of(path: Path) -> str:
 
 
 def sha256_of_text(text: str) -> str:
-    """The SHA-256 of a text's bytes."""
+    """The SHA-256 of a text in UTF-8."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -223,6 +223,7 @@ def unpack(path: Path, into: Path) -> Opened:
         raise InputError(path, f"cannot be read ({error.strerror})", _NOT_ONE) from error
     with file:
         whole = _Hashed(file)
+        ends: list[int] = []
         try:
             with tarfile.open(fileobj=whole, mode="r|*") as tar:
                 for member in tar:
@@ -233,9 +234,10 @@ def unpack(path: Path, into: Path) -> Opened:
                     root = root or member.name.partition("/")[0]
                     last = name
                     found[name] = _unpack(tar, member, into / name)
-                offset = tar.offset
-            if _rest(path, offset):
-                problems.append((path.name, "has bytes after its end: they were added"))
+                    ends.append(member.offset_data + member.size)
+                ends.append(tar.offset)
+            if _between(path, ends):
+                problems.append((path.name, "has bytes between or after its files: they were changed or added"))
         except _DAMAGE as error:
             if last is None:
                 raise InputError(path, f"is no archive of `weir pack` ({error})", _NOT_ONE) from error
@@ -275,12 +277,16 @@ def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> Sum:
     return Sum(hashed.sha256, hashed.size)
 
 
-def _rest(path: Path, offset: int) -> bool:
-    """Whether anything but zeros follows the end of a tar without compression."""
+def _between(path: Path, ends: list[int]) -> bool:
+    """Whether a tar without compression has anything but zeros behind the end of a file, or behind its own."""
     with path.open("rb") as file:
-        if not tarfile.is_tarfile(path) or file.read(262)[257:262] != b"ustar":
+        if file.read(262)[257:262] != b"ustar":
             return False
-        file.seek(offset)
+        for end in ends[:-1]:
+            file.seek(end)
+            if any(file.read(-end % tarfile.BLOCKSIZE)):
+                return True
+        file.seek(ends[-1])
         return any(any(piece) for piece in iter(lambda: file.read(_PIECE), b""))
 
 

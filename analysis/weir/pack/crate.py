@@ -56,7 +56,7 @@ _MEANINGS = {
     "answers.txt": "Answers to the study's question",
     "claims.json": "Claims of a paper: the paper's number, ours, and the status",
 }
-_TYPES = {".parquet": "application/vnd.apache.parquet", ".yml": "application/yaml", ".cff": "application/yaml",
+_TYPES = {".parquet": "application/x-parquet", ".yml": "application/yaml", ".cff": "application/yaml",
           ".md": "text/markdown", ".toml": "application/toml", ".lock": "text/plain", ".log": "text/plain"}  # fmt: skip
 _RUN_TOOL, _ANALYSIS, _ENGINE, _LANGUAGE = "#weir-run", "#weir-analysis", "#weir", "#weir-plan"
 _DONE, _FAILED = "http://schema.org/CompletedActionStatus", "http://schema.org/FailedActionStatus"
@@ -125,7 +125,7 @@ class _Graph:
 
     def _root(self, actions: list[str]) -> Entity:
         about, citation = self.about, self.about.citation
-        top = [name for name in self.sums if "/" not in name and not _is_main(name, about)]
+        top = [name for name in self.sums if "/" not in name]
         root: Entity = {
             "@id": "./",
             "@type": "Dataset",
@@ -212,6 +212,8 @@ class _Graph:
             }
             if meaning := _MEANINGS.get(path.name) or (NUMBERS in path.parts and "Numbers of a figure"):
                 entity["description"] = meaning
+            if name == "README.md":
+                entity["about"] = _refer("./")
             study = next((s for s in self.about.studies if name in self.about.plans[s.name]), None)
             yield entity | (self._workflow(study) if study else {})
 
@@ -275,8 +277,8 @@ class _Graph:
     def _actions(self, study: Study) -> list[Entity]:
         first, *_ = plans = self.about.plans[study.name]
         specs = [name for name in self.sums if name.startswith(f"{SPECS}/")]
-        agents = [_person(author) for author in self.about.citation.authors[:1]]
-        own = {"agent": _refer(agents)} if agents else {}
+        authors = self.about.citation.authors
+        own = {"agent": _refer(_person(authors[0]))} if authors else {}
         runs = [self._run(study, run, [*plans, *specs], own) for run in study.runs]
         raw = [f"{RESULTS}/{study.name}/{run.id}/" for run in study.runs]
         numbers = [name for name in self.sums if name.startswith(f"{NUMBERS}/{study.name}/")]
@@ -349,10 +351,6 @@ class _Graph:
         }
 
 
-def _is_main(name: str, about: Described) -> bool:
-    return name == NAME or any(name in plans for plans in about.plans.values())
-
-
 def _person(author: Author) -> str:
     return author.orcid or "#" + "-".join(author.name.split())
 
@@ -366,6 +364,6 @@ def _levels_text(run: Run) -> str:
 
 
 def _refer(names: str | list[str]) -> Any:
-    if isinstance(names, str):
-        return {"@id": names}
-    return [{"@id": name} for name in names]
+    found = [{"@id": name} for name in ([names] if isinstance(names, str) else names)]
+    # RO-Crate writes a list of one as that one.
+    return found[0] if len(found) == 1 else found

@@ -122,7 +122,7 @@ def _raw(studies: Iterable[Study], sums: Mapping[str, Sum]) -> tuple[list[Any], 
                 "@id": of,
                 "name": of,
                 "description": f"{table}.parquet of each run.",
-                "encodingFormat": "application/vnd.apache.parquet",
+                "encodingFormat": "application/x-parquet",
                 "includes": f"{RESULTS}/*/*/{table}.parquet",
             }
         )
