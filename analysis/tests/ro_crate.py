@@ -1,7 +1,7 @@
 """Judges an RO-Crate by `roc-validator`, without a network.
 
-The validator fetches the contexts of RO-Crate 1.1 and of Workflow Run Crate. Here they are the terms of the two
-contexts (CC0) that weir's crates use: a term that is missing here fails a test.
+The validator fetches the contexts of RO-Crate 1.1 and of Workflow Run Crate. Here they are the terms of the
+two contexts (CC0) that weir's crates use: a term that is missing here fails a test.
 """
 
 import json
@@ -9,12 +9,50 @@ import json
 import pytest
 
 _SCHEMA = "http://schema.org/"
-_OF_SCHEMA = """
-    about actionStatus affiliation agent author cite-as CreateAction ControlAction ComputerLanguage contentSize
-    CreativeWork Dataset datePublished description encodingFormat error hasPart HowTo HowToStep identifier instrument
-    keywords license mainEntity mentions name object OrganizeAction Organization Person position programmingLanguage
-    PropertyValue result SoftwareApplication SoftwareSourceCode softwareVersion step url value version workExample
-""".split()
+_OF_SCHEMA = [
+    "about",
+    "actionStatus",
+    "affiliation",
+    "agent",
+    "author",
+    "cite-as",
+    "CreateAction",
+    "ControlAction",
+    "ComputerLanguage",
+    "contentSize",
+    "CreativeWork",
+    "Dataset",
+    "datePublished",
+    "description",
+    "encodingFormat",
+    "error",
+    "hasPart",
+    "HowTo",
+    "HowToStep",
+    "identifier",
+    "instrument",
+    "keywords",
+    "license",
+    "mainEntity",
+    "mentions",
+    "name",
+    "object",
+    "OrganizeAction",
+    "Organization",
+    "Person",
+    "position",
+    "programmingLanguage",
+    "PropertyValue",
+    "result",
+    "SoftwareApplication",
+    "SoftwareSourceCode",
+    "softwareVersion",
+    "step",
+    "url",
+    "value",
+    "version",
+    "workExample",
+]
 CONTEXTS = {
     "https://w3id.org/ro/crate/1.1/context": {name: f"{_SCHEMA}{name}" for name in _OF_SCHEMA}
     | {
@@ -23,7 +61,9 @@ CONTEXTS = {
         "conformsTo": "http://purl.org/dc/terms/conformsTo",
         "File": f"{_SCHEMA}MediaObject",
     },
-    "https://w3id.org/ro/terms/workflow-run/context": {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"},
+    "https://w3id.org/ro/terms/workflow-run/context": {
+        "sha256": "https://w3id.org/ro/terms/workflow-run#sha256"
+    },
 }
 
 

@@ -177,7 +177,9 @@ def parser() -> argparse.ArgumentParser:
         help="check an archive of `pack`: checksums, and every number computed again from raw rows",
         description="Exit codes: 0 verified, 1 something differs, 2 bad input.",
     )
-    verify.add_argument("archive", type=Path, metavar="ARCHIVE", help="the archive, or the folder it was unpacked to")
+    verify.add_argument(
+        "archive", type=Path, metavar="ARCHIVE", help="the archive, or the folder it was unpacked to"
+    )
     verify.add_argument("--json", action="store_true", help="print as JSON")
 
     trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")

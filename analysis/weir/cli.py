@@ -1,4 +1,4 @@
-"""Command line of the analysis: `python -m weir summary|report|compare|power|precision|variation|...`.
+"""Command line of the analysis: `python -m weir summary|report|compare|power|pack|verify|...`.
 
 Exit codes: 0 done, 1 the work failed, 2 bad input; 3 something is worse (`compare`); 4 undecided or mixed
 hosts (`--strict`), more repetitions are needed (`precision`).
@@ -326,7 +326,9 @@ def _pack(options: argparse.Namespace, console: Console) -> int:
         console.print(f"{study}: left out {len(runs)} runs of an earlier plan", soft_wrap=True)
     console.print(f"{packed.path}: {packed.files} files, {packed.size_bytes:,} bytes", soft_wrap=True)
     console.print(f"SHA-256: {packed.sha256}", soft_wrap=True)
-    console.print(f"{summary(packed.checklist)}: weir pack {' '.join(options.studies)} --check", soft_wrap=True)
+    console.print(
+        f"{summary(packed.checklist)}: weir pack {' '.join(options.studies)} --check", soft_wrap=True
+    )
     return 0
 
 

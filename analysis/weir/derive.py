@@ -134,7 +134,7 @@ _computed: dict[Path, dict[str, Any]] = {}
 
 @contextmanager
 def from_tables() -> Iterator[None]:
-    """Within it, metrics are computed from the tables of a run, once; no `metrics.json` is read or written."""
+    """Within it, metrics are computed from tables, once; no `metrics.json` is read or written."""
     before = os.environ.get(FROM_TABLES_VARIABLE)
     os.environ[FROM_TABLES_VARIABLE] = "1"
     try:

@@ -123,7 +123,7 @@ class Verified:
 
 
 def listed(folder: Path) -> dict[str, str | None]:
-    """The files of a run's folder but `metrics.json`, sorted, with their SHA-256 where the manifest lists them.
+    """The files of a run's folder but `metrics.json`, with their SHA-256 where the manifest lists them.
 
     Raises:
         DamagedError: the manifest is damaged.

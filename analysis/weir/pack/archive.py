@@ -1,9 +1,9 @@
 """The format of an archive: a plain tar of files below one folder, with their SHA-256 in its last file.
 
 Equal files make equal bytes: members are in a fixed order, with one time, mode and owner. A tar without
-compression can be opened by every Debian, does not depend on the version of a library, and keeps damage to the
-file where it is; raw rows are compressed inside their tables. Archives that somebody compressed with gzip,
-bzip2 or xz are read too.
+compression can be opened by every Debian, does not depend on the version of a library, and keeps damage to
+the file where it is; raw rows are compressed inside their tables. Archives that somebody compressed with
+gzip, bzip2 or xz are read too.
 
 Files are read and written in pieces; memory does not grow with them.
 """
@@ -55,7 +55,7 @@ class Writer:
             root: the folder that all files are in.
             time_s: the time of all files, since 1970.
         """
-        self._tar = tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT)  # noqa: SIM115
+        self._tar = tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115
         self._root, self._time_s = root, time_s
         self.sums: dict[str, Sum] = {}
 
@@ -237,12 +237,16 @@ def unpack(path: Path, into: Path) -> Opened:
                     ends.append(member.offset_data + member.size)
                 ends.append(tar.offset)
             if _between(path, ends):
-                problems.append((path.name, "has bytes between or after its files: they were changed or added"))
+                problems.append(
+                    (path.name, "has bytes between or after its files: they were changed or added")
+                )
         except _DAMAGE as error:
             if last is None:
                 raise InputError(path, f"is no archive of `weir pack` ({error})", _NOT_ONE) from error
             found.pop(last, None)
-            problems.append((last, f"cannot be read whole: the archive is cut off or damaged there ({error})"))
+            problems.append(
+                (last, f"cannot be read whole: the archive is cut off or damaged there ({error})")
+            )
         else:
             if last is not None and SUMS not in found:
                 what = "is the last file that can be read: the archive is cut off or damaged behind it"
@@ -278,7 +282,7 @@ def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> Sum:
 
 
 def _between(path: Path, ends: list[int]) -> bool:
-    """Whether a tar without compression has anything but zeros behind the end of a file, or behind its own."""
+    """Whether a plain tar has anything but zeros behind the end of a file, or behind its own end."""
     with path.open("rb") as file:
         if file.read(262)[257:262] != b"ustar":
             return False

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import weir
@@ -43,7 +44,11 @@ class Packed:
 
 
 def find(names: Sequence[str], results: Path | None) -> list[Study]:
-    """Loads the studies to pack: a name is that of a study, of its folder, or what the names of several begin with.
+    """Loads the studies to pack.
+
+    Args:
+        names: a name is that of a study, of its folder, or what the names of several begin with.
+        results: the folder of results; that of the project if None.
 
     Raises:
         InputError: there is no such study, or a folder of one is damaged.
@@ -62,14 +67,10 @@ def find(names: Sequence[str], results: Path | None) -> list[Study]:
             found |= several
         else:
             known = ", ".join(path.name for path in plans.folders(results or locate.results())) or "none"
-            raise InputError(name, f"has no results (studies with results: {known})", f"make study STUDY={name}")
+            raise InputError(
+                name, f"has no results (studies with results: {known})", f"make study STUDY={name}"
+            )
     return [load_study(path) for _, path in sorted(found.items())]
-
-
-def check(studies: list[Study], cited: Citation) -> list[checklist.Item]:
-    """The checklist of these studies, without an archive and without claims."""
-    given = {study.name: specs.give_plan(study) for study in studies}
-    return list(checklist.items(studies, cited, given, [], environment.commit()))
 
 
 def pack(studies: list[Study], out: Path, cited: Citation) -> Packed:
@@ -122,7 +123,11 @@ def _items(studies: list[Study], cited: Citation, judged: list[Judged]) -> list[
 
 def _root(studies: list[Study]) -> str:
     """The folder of an archive: the name of the study, or what the names of several begin with."""
-    return os.path.commonprefix([study.name for study in studies]).strip("-") or "studies"
+    if len(studies) == 1:
+        return studies[0].name
+    parts = [study.name.split("-") for study in studies]
+    same = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
+    return "-".join(column[0] for column in same) or "studies"
 
 
 def _published(cited: Citation) -> datetime.date:

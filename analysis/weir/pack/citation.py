@@ -1,6 +1,7 @@
 """`CITATION.cff` of a study: who made it, under which licence, with which DOI.
 
-The file is that of the Citation File Format 1.2 (https://citation-file-format.github.io), with `type: dataset`.
+The file is that of the Citation File Format 1.2 (https://citation-file-format.github.io), with `type:
+dataset`.
 """
 
 import datetime
@@ -93,7 +94,9 @@ def read(path: Path) -> Citation:
         title=read.text("title", needed=True),
         authors=read.authors(),
         doi=read.matching("doi", _DOI, "such as 10.5281/zenodo.1234"),
-        licence=read.matching("license", _SPDX, "an identifier of https://spdx.org/licenses such as CC-BY-4.0"),
+        licence=read.matching(
+            "license", _SPDX, "an identifier of https://spdx.org/licenses such as CC-BY-4.0"
+        ),
         published=read.date("date-released"),
         abstract=read.text("abstract"),
         keywords=tuple(map(str, read.listed("keywords"))),
@@ -150,7 +153,9 @@ class _Fields:
         wanted = "`family-names` and `given-names` of a person, or `name` of an organisation"
         if not isinstance(entry, dict):
             raise self._refuse("authors", entry, wanted)
-        parts = [str(entry[name]) for name in ("given-names", "name-particle", "family-names") if entry.get(name)]
+        parts = [
+            str(entry[name]) for name in ("given-names", "name-particle", "family-names") if entry.get(name)
+        ]
         name = " ".join(parts) or str(entry.get("name") or "")
         if not name:
             raise self._refuse("authors", entry, wanted)

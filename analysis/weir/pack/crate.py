@@ -1,9 +1,9 @@
 """`ro-crate-metadata.json`: the archive as an RO-Crate that says how each file came about.
 
 The crate follows RO-Crate 1.1 and Provenance Run Crate 0.5 (https://w3id.org/ro/wfrun/provenance/0.5), which
-includes Workflow Run Crate and Process Run Crate. The plan of a study is the workflow, weir is its engine; each
-run is a `CreateAction` whose objects are the plan, the specifications and the levels, and whose results are the
-files of the run. The analysis is one more action.
+includes Workflow Run Crate and Process Run Crate. The plan of a study is the workflow, weir is its engine;
+each run is a `CreateAction` whose objects are the plan, the specifications and the levels, and whose results
+are the files of the run. The analysis is one more action.
 """
 
 import json
@@ -31,7 +31,7 @@ PROFILES = {
 }
 _FOLDERS = {
     RESULTS: "Raw results: one folder for each run of each study",
-    NUMBERS: "Numbers computed from the raw results: all runs as a table, answers, and the numbers of each figure",
+    NUMBERS: "Numbers computed from the raw results: the table of all runs, answers, numbers of figures",
     CLAIMS: "Claims of papers, judged on these results",
     SPECS: "Specifications: studies, workloads, disk models, file systems, daemons",
     ENVIRONMENT: "Versions of programs and packages",
@@ -56,9 +56,18 @@ _MEANINGS = {
     "answers.txt": "Answers to the study's question",
     "claims.json": "Claims of a paper: the paper's number, ours, and the status",
 }
-_TYPES = {".parquet": "application/x-parquet", ".yml": "application/yaml", ".cff": "application/yaml",
-          ".md": "text/markdown", ".toml": "application/toml", ".lock": "text/plain", ".log": "text/plain"}  # fmt: skip
+_TYPES = {
+    ".parquet": "application/x-parquet",
+    ".yml": "application/yaml",
+    ".cff": "application/yaml",
+    ".md": "text/markdown",
+    ".toml": "application/toml",
+    ".lock": "text/plain",
+    ".log": "text/plain",
+}
 _RUN_TOOL, _ANALYSIS, _ENGINE, _LANGUAGE = "#weir-run", "#weir-analysis", "#weir", "#weir-plan"
+#: Steps of a study: name, words, tool.
+_STEPS = (("runs", "Carry out the runs", _RUN_TOOL), ("analysis", "Compute the numbers", _ANALYSIS))
 _DONE, _FAILED = "http://schema.org/CompletedActionStatus", "http://schema.org/FailedActionStatus"
 Entity = dict[str, Any]
 
@@ -225,7 +234,7 @@ class _Graph:
             "version": weir.__version__,
             "programmingLanguage": _refer(_LANGUAGE),
             "hasPart": _refer([_RUN_TOOL, _ANALYSIS]),
-            "step": _refer([f"#step/{study.name}/runs", f"#step/{study.name}/analysis"]),
+            "step": _refer([f"#step/{study.name}/{step}" for step, _, _ in _STEPS]),
         }
 
     def _folders(self) -> Iterable[Entity]:
@@ -270,7 +279,9 @@ class _Graph:
                 }
 
     def _levels(self, study: Study) -> Iterable[Entity]:
-        seen = {_level(name, level): (name, level) for run in study.runs for name, level in run.levels.items()}
+        seen = {
+            _level(name, level): (name, level) for run in study.runs for name, level in run.levels.items()
+        }
         for place, (name, level) in seen.items():
             yield {"@id": place, "@type": "PropertyValue", "name": name, "value": level}
 
@@ -295,11 +306,15 @@ class _Graph:
         }
         tools = [*runs, analysis]
         steps = [
-            {"@id": f"#step/{study.name}/runs", "@type": "HowToStep", "name": "Carry out the runs", "position": "1",
-             "workExample": _refer(_RUN_TOOL)},
-            {"@id": f"#step/{study.name}/analysis", "@type": "HowToStep", "name": "Compute the numbers",
-             "position": "2", "workExample": _refer(_ANALYSIS)},
-        ]  # fmt: skip
+            {
+                "@id": f"#step/{study.name}/{step}",
+                "@type": "HowToStep",
+                "name": words,
+                "position": str(position),
+                "workExample": _refer(tool),
+            }
+            for position, (step, words, tool) in enumerate(_STEPS, 1)
+        ]
         controls = [
             {
                 "@id": f"#control/{action['@id'].lstrip('#')}",

@@ -1,7 +1,7 @@
 """`croissant.json`: the tables of an archive, with the unit and meaning of each column.
 
-The format is Croissant 1.0 (http://mlcommons.org/croissant/1.0). Each kind of raw table is one record set over
-the files of all runs, with the study and the run of each row; `runs.csv` of each study is one more.
+The format is Croissant 1.0 (http://mlcommons.org/croissant/1.0). Each kind of raw table is one record set
+over the files of all runs, with the study and the run of each row; `runs.csv` of each study is one more.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The environment of an archive: versions of programs, and the analysis itself.
 
-The copy of the analysis computes the numbers again where nothing of weir is installed: it needs Python and the
-packages of `environment/requirements.txt`.
+The copy of the analysis computes the numbers again where nothing of weir is installed: it needs Python and
+the packages of `environment/requirements.txt`.
 """
 
 import json

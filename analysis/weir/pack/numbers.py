@@ -1,7 +1,7 @@
 """Every number of a study's results, computed from its raw rows alone.
 
-`weir pack` keeps them in an archive and `weir verify` computes them again. Numbers are compared as JSON writes
-them: the shortest text that gives the same bits.
+`weir pack` keeps them in an archive and `weir verify` computes them again. Numbers are compared as JSON
+writes them: the shortest text that gives the same bits.
 """
 
 import io
@@ -167,4 +167,3 @@ def _different(kept: Any, computed: Any, place: str) -> Iterator[str]:
 
 def _belongs(study: str, prefix: str) -> bool:
     return study == prefix or study.startswith(f"{prefix}-")
-

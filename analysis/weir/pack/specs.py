@@ -1,7 +1,7 @@
-"""Specifications of a study: its file, and the workloads, disk models, file systems and daemons that it names.
+"""Specifications of a study: its file, and the workloads, disk models and daemons that it names.
 
-The plan has all settings of each run as resolved. The files have the words in which somebody wrote them, and the
-parameters of disk models.
+The plan has all settings of each run as resolved. The files have the words in which somebody wrote them,
+and the parameters of disk models.
 """
 
 import json
@@ -40,7 +40,7 @@ def files_of(studies: list[Study]) -> dict[str, Path]:
         for file in sorted((root / folder).rglob("*"))
         if file.is_file() and file.suffix in (".yml", ".csv", ".txt", ".json")
     ]
-    # A specification may name others: a site its tables, a file system its cluster. No workload names another.
+    # A specification may name others: a site its tables, a file system its cluster; no workload another.
     mentioned: set[str] = set()
     workloads = root / "workloads"
 

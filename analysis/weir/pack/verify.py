@@ -119,7 +119,9 @@ def _load(opened: Opened, outcome: Outcome) -> Iterator[Study]:
             outcome.unchecked.append(f"numbers of study {name}: its results cannot be loaded")
             continue
         if study.stray:
-            outcome.problems += [(f"{RESULTS}/{name}/{run}", "is a run that the plan has not") for run in study.stray]
+            outcome.problems += [
+                (f"{RESULTS}/{name}/{run}", "is a run that the plan has not") for run in study.stray
+            ]
         sealed = len(study.runs) - len(study.unsealed)
         outcome.checked.append(f"study {name}: {sealed} of {len(study.runs)} runs equal their manifests")
         yield study
@@ -127,9 +129,8 @@ def _load(opened: Opened, outcome: Outcome) -> Iterator[Study]:
 
 def _add(outcome: Outcome, opened: Opened, error: InputError) -> None:
     """Adds an error as a problem, unless its file is known to differ."""
-    path = error.path
-    folder = opened.folder.resolve()
-    name = path.resolve().relative_to(folder).as_posix() if path.resolve().is_relative_to(folder) else str(path)
+    folder, path = opened.folder.resolve(), error.path.resolve()
+    name = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(error.path)
     if name not in {file for file, _ in outcome.problems}:
         outcome.problems.append((name, error.problem))
 
@@ -166,7 +167,9 @@ def _compare(computed: Iterable[Derived], opened: Opened, outcome: Outcome, of: 
             numbers[one.kind] += _count(one)
     for kind, count in files.items():
         what = f"{numbers[kind]:,} numbers in {count} files" if numbers[kind] else f"{count} files"
-        outcome.checked.append(f"{of}: {_KINDS[kind]}, computed again from raw rows: {what}, equal to the bit")
+        outcome.checked.append(
+            f"{of}: {_KINDS[kind]}, computed again from raw rows: {what}, equal to the bit"
+        )
 
 
 def _count(one: Derived) -> int:
@@ -230,7 +233,11 @@ def _compare_environment(opened: Opened, outcome: Outcome) -> None:
     before = packages | {"python": then.get("python")}
     # A version that differs may change the last bit of a number, which is then reported.
     wanted = ("python", "numpy", "polars", "scipy", "matplotlib", "pandas", "seaborn", "pyarrow")
-    other = [f"{name} {now.get(name)} here, {before.get(name)} then" for name in wanted if now.get(name) != before.get(name)]
+    other = [
+        f"{name} {now.get(name)} here, {before.get(name)} then"
+        for name in wanted
+        if now.get(name) != before.get(name)
+    ]
     if then.get("machine") != platform.machine():
         other.append(f"machine {platform.machine()} here, {then.get('machine')} then")
     outcome.notes.append("versions: " + ("; ".join(other) if other else "as those that computed the numbers"))
@@ -257,7 +264,7 @@ def _statements(opened: Opened, studies: list[Study]) -> Iterator[str]:
     devices = sum(run.testbed != "simulator" for study in studies for run in study.runs)
     virtual = sum(len(study.runs) for study in studies) - devices
     if devices:
-        yield f"host records of {devices} runs on devices (host.json): statements of the program that ran there"
+        yield f"host records (host.json) of {devices} runs on devices: statements of their programs"
     if virtual:
         yield f"the program that simulated {virtual} runs: they can be repeated, but were not"
     yield "validity (verdict.json) and statistics of load generators (observed.json): statements of the run"
