@@ -11,11 +11,15 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
+from pathlib import Path
 
 import polars as pl
 import pytest
 import ro_crate
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from weir import derive, locate
 from weir.cli import main
@@ -217,6 +221,31 @@ def test_methods_have_the_numbers_of_the_study(unpacked):
         "weir 0.1.0",
     ):
         assert words in text, words
+
+
+NAMES = st.from_regex(r"[a-z][a-z0-9_@=-]{0,80}(/[a-z][a-z0-9_@=-]{0,80}){0,3}", fullmatch=True)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(NAMES, st.binary(max_size=3000), max_size=8))
+def test_what_is_written_is_read_back(files):
+    """Names of any length, content of any size; a name is no folder of another."""
+    files = {name: data for name, data in files.items() if not any(n.startswith(f"{name}/") for n in files)}
+    files.pop(archive.SUMS, None)
+    header = {"weir_pack": archive.FORMAT, "weir": "0", "studies": []}
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        out = folder / "some.tar"
+        with archive.written(out) as stream:
+            writer = archive.Writer(stream, "root", 0)
+            writer.add(archive.HEADER, json.dumps(header))
+            for name, data in files.items():
+                writer.add(name, data)
+            writer.close()
+        opened = archive.unpack(out, folder / "into")
+        assert opened.problems == []
+        assert {name: (folder / "into" / name).read_bytes() for name in files} == files
+        assert opened.found.keys() == files.keys() | {archive.HEADER, archive.SUMS}
 
 
 # Damage.
@@ -488,5 +517,5 @@ def test_the_checklist_says_what_is_missing(sample, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "[ yes] Available: a licence is stated (CC-BY-4.0)" in said
     assert "[ yes] Available: a DOI is given (10.5281/zenodo.1234567)" in said
-    assert "[  no] Reproduced: quick: repetitions (3)" in said
+    assert "[  no] Reproduced: quick: 5 repetitions or more (3)" in said
     assert not list(tmp_path.glob("*.tar"))
