@@ -26,7 +26,7 @@ from weir.cli import main
 from weir.errors import DamagedError, InputError
 from weir.load import load_study
 from weir.manifest import seal, unseal
-from weir.pack import archive, build, citation, crate, croissant, verify
+from weir.pack import archive, build, citation, crate, croissant, environment, verify
 from weir.study import class_table
 
 CITATION = """\
@@ -221,6 +221,39 @@ def test_methods_have_the_numbers_of_the_study(unpacked):
         "weir 0.1.0",
     ):
         assert words in text, words
+
+
+LOCK = """\
+# made by a program
+bird==2.0 ; python_full_version < '3.11.5' \\
+    --hash=sha256:aa
+    # via weir-bench (pyproject.toml)
+bird==3.0 ; python_full_version >= '3.11.5' \\
+    --hash=sha256:bb \\
+    --hash=sha256:cc
+    # via weir-bench (pyproject.toml)
+egg==1.0 \\
+    --hash=sha256:dd
+    # via
+    #   bird
+    #   other
+other==5 \\
+    --hash=sha256:ee
+    # via weir-bench (pyproject.toml)
+"""
+
+
+def test_requirements_are_those_of_the_lock_for_every_python():
+    """Debian 12 has Python 3.11.2, for which some versions of this Python are too new."""
+    found = environment.requirements({"bird": "3.0"}, LOCK)
+    assert [line.split(" ")[0] for line in found.splitlines() if line[0] != " "] == [
+        "bird==2.0",
+        "bird==3.0",
+        "egg==1.0",
+    ]
+    assert found.count("--hash") == 4 and "via" not in found
+    assert environment.requirements({"bird": "3.1"}, LOCK) == "bird==3.1\n"
+    assert environment.requirements({"bird": "3.0"}, "") == "bird==3.0\n"
 
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_@=-]{0,80}(/[a-z][a-z0-9_@=-]{0,80}){0,3}", fullmatch=True)

@@ -131,14 +131,29 @@ def licence_text() -> str:
 
 
 def requirements(versions: dict[str, str], lock: str) -> str:
-    """Requirements of exactly these versions, with the hashes of a lock that has all of them."""
-    hashes: dict[str, list[str]] = {}
-    for block in re.split(r"\n(?=\S)", lock):
-        if match := re.match(r"([A-Za-z0-9._-]+)==([^\s;\\]+)", block):
-            hashes[f"{_canonical(match[1])}=={match[2]}"] = re.findall(r"--hash=\S+", block)
-    lines = []
-    with_hashes = all(f"{name}=={version}" in hashes for name, version in versions.items())
-    for name, version in versions.items():
-        parts = [f"{name}=={version}", *(hashes[f"{name}=={version}"] if with_hashes else [])]
-        lines.append(" \\\n    ".join(parts))
-    return "\n".join(lines) + "\n"
+    """Requirements of what the analysis needs.
+
+    Args:
+        versions: the versions here, by name.
+        lock: the project's lock; empty where there is none.
+
+    Returns:
+        The lock's own lines, with hashes and for every version of Python, if the versions here are among
+        them; else the versions here.
+    """
+    blocks: dict[str, list[str]] = {}
+    needed_by: dict[str, set[str]] = {}
+    for block in re.split(r"\n(?=[A-Za-z0-9])", lock):
+        if match := re.match(r"([A-Za-z0-9._-]+)==", block):
+            name = _canonical(match[1])
+            lines = [line for line in block.splitlines() if not line.lstrip().startswith("#")]
+            blocks.setdefault(name, []).append("\n".join(lines))
+            users = re.findall(r"^    # (?:via |  )([A-Za-z0-9._-]+)", block, re.MULTILINE)
+            needed_by.setdefault(name, set()).update(map(_canonical, users))
+    if not all(f"{n}=={v}" in "\n".join(blocks.get(n, ())) for n, v in versions.items()):
+        return "".join(f"{name}=={version}\n" for name, version in versions.items())
+    # Another Python needs other packages: the lock says what each is for.
+    needed = set(versions)
+    while more := {name for name, users in needed_by.items() if users & needed} - needed:
+        needed |= more
+    return "\n".join(block for name in sorted(needed) for block in blocks[name]) + "\n"
