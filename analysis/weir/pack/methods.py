@@ -5,7 +5,6 @@ from typing import Any
 
 import weir
 from weir import pages, report
-from weir.labels import number
 from weir.load import Study
 
 NAME = "methods.md"
@@ -31,7 +30,7 @@ def _section(study: Study) -> dict[str, Any]:
         "testbeds": ", ".join(study.testbeds) or "none",
         "counts": {status: len(study.runs_with(status)) for status in ("valid", "invalid", "skipped")},
         "cells": len({run.cell for run in study.runs}),
-        "hosts": [f"{host} ({number(count)} runs)" for host, count in hosts.items()],
+        "hosts": [f"{host} ({count} runs)" for host, count in hosts.items()],
         "reasons": [f"{reason} ({count})" for reason, count in reasons.items()],
         "seeds": len({run.seed for run in study.runs}),
     }
