@@ -7,6 +7,7 @@
 - responses by cell and over time: `response_grid` (counts of one run), `responses` (a study)
 - plots: `plots/`, `alt_texts`
 - report: `report`, `report_figures`, `trace_page`, `pages`, `present` (tables of text), `tiers`, `templates/`
+- archives: `pack/`, `figure_numbers`
 - hosts: `mixed_hosts` (rule R-HOST), `change_points`
 - claims: `claims`, `paper_notebook`, `paper_registry` (`papers/*/paper.toml`), `binary_cache`
 - notebooks: `notebooks` (execution), `lab` (JupyterLab)

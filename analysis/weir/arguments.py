@@ -181,6 +181,37 @@ def parser() -> argparse.ArgumentParser:
         kinds.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
     export.set_defaults(form="parquet")
 
+    pack = commands.add_parser(
+        "pack",
+        help="write one archive of a study: raw rows, numbers, specifications, environment, provenance",
+        description="The archive is a tar, described as RO-Crate and Croissant; `weir verify` checks it. "
+        "Exit codes: 0 done, 1 (--check) an item of the checklist does not hold, 2 bad input.",
+    )
+    pack.add_argument(
+        "studies",
+        nargs="+",
+        metavar="STUDY",
+        help="studies with results, by name or folder; `hds` stands for all studies `hds-*`",
+    )
+    pack.add_argument("--out", type=Path, metavar="FILE", help="the archive (default: STUDY.tar)")
+    pack.add_argument(
+        "--citation", type=Path, metavar="FILE", help="authors, licence, date and DOI: a CITATION.cff"
+    )
+    pack.add_argument(
+        "--check", action="store_true", help="print the checklist of artifact evaluation, and write nothing"
+    )
+    _add_results(pack)
+
+    verify = commands.add_parser(
+        "verify",
+        help="check an archive of `pack`: checksums, and every number computed again from raw rows",
+        description="Exit codes: 0 verified, 1 something differs, 2 bad input.",
+    )
+    verify.add_argument(
+        "archive", type=Path, metavar="ARCHIVE", help="the archive, or the folder it was unpacked to"
+    )
+    verify.add_argument("--json", action="store_true", help="print as JSON")
+
     trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")
     trace.add_argument("stat", type=Path, help="output of `weir trace stat FILE --json`")
     trace.add_argument("--out", type=Path, help="the page (default: the same name with .html)")

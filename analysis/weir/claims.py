@@ -315,9 +315,14 @@ def over_seeds(values: Iterable[float]) -> Interval:
 def write(folder: Path, claims: Iterable[Claim]) -> Path:
     """Writes claims.json into a folder and returns its path."""
     path = folder / FILE
-    rows = [asdict(c) for c in claims]
-    write_text(path, json.dumps([row if row["settings"] else _short(row) for row in rows], indent=2) + "\n")
+    write_text(path, as_text(claims))
     return path
+
+
+def as_text(claims: Iterable[Claim]) -> str:
+    """What claims.json holds."""
+    rows = [asdict(c) for c in claims]
+    return json.dumps([row if row["settings"] else _short(row) for row in rows], indent=2) + "\n"
 
 
 def _short(row: dict[str, object]) -> dict[str, object]:

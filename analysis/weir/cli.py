@@ -1,4 +1,4 @@
-"""Command line of the analysis: `python -m weir summary|report|compare|power|precision|variation|...`.
+"""Command line of the analysis: `python -m weir summary|report|compare|power|pack|verify|...`.
 
 Exit codes: 0 done, 1 the work failed, 2 bad input; 3 something is worse (`compare`); 4 undecided or mixed
 hosts (`--strict`), more repetitions are needed (`precision`).
@@ -329,6 +329,45 @@ def _export(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _pack(options: argparse.Namespace, console: Console) -> int:
+    from weir.pack import build, citation
+    from weir.pack.checklist import summary
+
+    cited = citation.read(options.citation) if options.citation else citation.Citation()
+    studies = build.find(options.studies, options.results)
+    if options.check:
+        items = build.check(studies, cited)
+        for item in items:
+            console.print(item.line(), soft_wrap=True, markup=False)
+        console.print(summary(items), soft_wrap=True)
+        return int(any(item.outcome == "no" for item in items))
+    name = Path(options.studies[0]).resolve().name
+    packed = build.pack(studies, options.out or Path(f"{name}.tar"), cited)
+    for study, runs in packed.left_out.items():
+        console.print(f"{study}: left out {len(runs)} runs of an earlier plan", soft_wrap=True)
+    console.print(f"{packed.path}: {packed.files} files, {packed.size_bytes:,} bytes", soft_wrap=True)
+    console.print(f"SHA-256: {packed.sha256}", soft_wrap=True)
+    console.print(
+        f"{summary(packed.checklist)}: weir pack {' '.join(options.studies)} --check", soft_wrap=True
+    )
+    return 0
+
+
+def _verify(options: argparse.Namespace, console: Console) -> int:
+    from weir.pack import archive, verify
+
+    if not archive.is_one(options.archive):
+        remedy = "name an archive of `weir pack`; `weir verify` of the binary checks results too"
+        raise InputError(options.archive, "is no archive of `weir pack`", remedy)
+    found = verify.verify(options.archive)
+    if options.json:
+        print(json.dumps(found.document(), indent=2))
+    else:
+        for line in found.lines():
+            console.print(line, soft_wrap=True, markup=False)
+    return 1 if found.problems else 0
+
+
 def _figures(options: argparse.Namespace, console: Console) -> int:
     from weir import locate, notebooks, paper_registry, present
 
@@ -445,6 +484,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "capacity": _capacity,
     "precision": _precision,
     "export": _export,
+    "pack": _pack,
+    "verify": _verify,
     "trace-page": _trace_page,
     "claims": _claims,
     "figures": _figures,

@@ -8,8 +8,11 @@ what completed in it, whenever it was asked for, so that overload does not flatt
 import json
 import math
 import multiprocessing
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -32,6 +35,8 @@ DEFINITIONS = 5
 #: The response quantiles that are kept of every run.
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 UNBOUNDED = "unbounded"
+#: While it is set, no `metrics.json` is read or written; a notebook's kernel inherits it.
+FROM_TABLES_VARIABLE = "WEIR_METRICS_FROM_TABLES"
 #: Runs from which on several processes compute metrics sooner than one: each takes a second to start.
 FEWEST_IN_PARALLEL = 500
 RUNS_AT_ONCE = 16
@@ -96,16 +101,18 @@ def metrics_of(run: Run, *, fresh: bool = False, keep: bool = True) -> dict[str,
         InputError: as `run_metrics`.
         DamagedError: the file is damaged, or a table is.
     """
+    if FROM_TABLES_VARIABLE in os.environ:
+        if run.path not in _computed:
+            _computed[run.path] = run_metrics(run)
+        return _computed[run.path]
     path = run.path / METRICS
     document = None if fresh else _kept(run)
     if document is not None:
         return {part: _decode(field(document, path, part, dict)) for part in ("classes", "devices", "run")}
     computed = run_metrics(run)
     if keep:
-        header = {"format": FORMAT, "definitions": DEFINITIONS, "weir": __version__, "id": run.id}
-        header |= {"manifest": run.manifest, "objectives": _objectives(run)}
         try:
-            write_text(path, seal(json.dumps(header | _encode(computed), indent=2, allow_nan=False)))
+            write_text(path, as_text(run, computed))
         except PermissionError:
             pass
         except OSError as error:
@@ -113,6 +120,29 @@ def metrics_of(run: Run, *, fresh: bool = False, keep: bool = True) -> dict[str,
                 path, f"cannot be written ({error.strerror})", "make room on the disk"
             ) from error
     return computed
+
+
+def as_text(run: Run, computed: dict[str, Any]) -> str:
+    """What `metrics.json` holds: the metrics that `run_metrics` computed of a run, and a checksum."""
+    header = {"format": FORMAT, "definitions": DEFINITIONS, "weir": __version__, "id": run.id}
+    header |= {"manifest": run.manifest, "objectives": _objectives(run)}
+    return seal(json.dumps(header | _encode(computed), indent=2, allow_nan=False))
+
+
+_computed: dict[Path, dict[str, Any]] = {}
+
+
+@contextmanager
+def from_tables() -> Iterator[None]:
+    """Within it, metrics are computed from tables, once; no `metrics.json` is read or written."""
+    before = os.environ.get(FROM_TABLES_VARIABLE)
+    os.environ[FROM_TABLES_VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        _computed.clear()
+        if before is None:
+            del os.environ[FROM_TABLES_VARIABLE]
 
 
 def keep_metrics(runs: Sequence[Run], *, fresh: bool = False, workers: int = 1) -> Iterator[Run]:

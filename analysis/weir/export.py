@@ -89,11 +89,10 @@ def export(study: Study, out: Path, form: str = "parquet") -> dict[str, int]:
 
 
 def _write_all(study: Study, folder: Path, form: str) -> dict[str, int]:
-    runs = _runs(study)
-    about_runs = _about_runs(study, runs)
-    _write(folder / f"runs.{form}", form, runs.to_arrow(), about_runs, study, "")
+    runs = runs_table(study)
+    about = {"runs": about_runs(study, runs)}
+    _write(folder / f"runs.{form}", form, runs.to_arrow(), about["runs"], study, "")
     rows = {"runs": runs.height}
-    about = {"runs": about_runs}
     for run in study.valid_runs:
         if not (run.path / "requests.parquet").exists():
             continue
@@ -107,7 +106,7 @@ def _write_all(study: Study, folder: Path, form: str) -> dict[str, int]:
     return rows
 
 
-def _runs(study: Study) -> pl.DataFrame:
+def runs_table(study: Study) -> pl.DataFrame:
     """One row per planned run and class, also of those without data."""
     table = class_table(study)
     rows = []
@@ -144,7 +143,8 @@ def _text(level: Level | None) -> str | None:
     return None if level is None else str(level)
 
 
-def _about_runs(study: Study, runs: pl.DataFrame) -> list[dict[str, Any]]:
+def about_runs(study: Study, runs: pl.DataFrame) -> list[dict[str, Any]]:
+    """Name, type, unit and meaning of each column of `runs_table`."""
     about = []
     for name, kind in runs.schema.items():
         known = label(name)

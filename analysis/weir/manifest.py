@@ -122,6 +122,18 @@ class Verified:
             self._changed = False
 
 
+def listed(folder: Path) -> dict[str, str | None]:
+    """The files of a run's folder but `metrics.json`, with their SHA-256 where the manifest lists them.
+
+    Raises:
+        DamagedError: the manifest is damaged.
+    """
+    read = _read(folder)
+    sums = {entry["path"]: entry["sha256"] for entry in read[0]["files"]} if read else {}
+    found = [path for path, _ in _scan(folder, "")] + ([NAME] if read else [])
+    return {path: sums.get(path) for path in sorted(found)}
+
+
 def _read(folder: Path) -> tuple[dict[str, Any], str] | None:
     path = folder / NAME
     try:

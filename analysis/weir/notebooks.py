@@ -25,6 +25,7 @@ from weir import locate, plans
 from weir.binary_cache import BinaryCache
 from weir.documents import write_text
 from weir.errors import InputError, Skipped
+from weir.figure_numbers import as_text
 from weir.load import Study, load_study
 from weir.locate import RESULTS_VARIABLE
 from weir.paper_registry import load_paper, papers
@@ -162,7 +163,7 @@ def describe(study: Study) -> str:
 
 
 def show(study: Study, figure: Figure, name: str) -> Image:
-    """Saves a figure as PDF, PNG and SVG in the study's `figures/` folder and shows it.
+    """Saves a figure in the study's `figures/` folder and shows it: PDF, PNG, SVG, and its numbers as JSON.
 
     Figures of the sample go to `results/notebooks/sample/STUDY/figures/`.
 
@@ -177,6 +178,7 @@ def show_in(folder: Path, figure: Figure, name: str) -> Image:
     folder = folder / "figures"
     try:
         save(figure, folder, name)
+        write_text(folder / f"{name}.json", as_text(figure))
     except OSError as error:
         raise InputError(folder, f"cannot be written ({error.strerror})", "check its permissions") from error
     return Image(data=in_palette(encode(figure, "png")), width=WIDTH_PIXELS, alt=name)

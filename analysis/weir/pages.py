@@ -19,14 +19,23 @@ def render(template: str, **values: object) -> str:
         template: the file's name.
         values: what the template shows; the version is added.
     """
-    environment = Environment(
+    return _environment(autoescape=True).get_template(template).render(version=__version__, **values)
+
+
+def render_text(template: str, **values: object) -> str:
+    """A text from a file in `templates/`, where nothing is HTML."""
+    return _environment(autoescape=False).get_template(template).render(**values)
+
+
+def _environment(*, autoescape: bool) -> Environment:
+    return Environment(
         loader=PackageLoader("weir"),
-        autoescape=True,
+        autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=not autoescape,
     )
-    return environment.get_template(template).render(version=__version__, **values)
 
 
 def inline(figure: Figure) -> str:

@@ -95,7 +95,7 @@ def render(study: Study) -> str:
         changes=[change.sentence() for change in change_points(study, table)],
         variation=[_variation(found) for found in variations(study, table)],
         counts=_counts(study, table),
-        design=_design(study),
+        design=design(study),
         virtual=_virtual(study),
         side_by_side=_side_by_side(study, table),
         attainment=_rows(present.attainment(study, table)) if study.valid_runs else None,
@@ -186,7 +186,8 @@ def _side_by_side(study: Study, table: pl.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
-def _design(study: Study) -> dict[str, Any]:
+def design(study: Study) -> dict[str, Any]:
+    """The design of a study in words: factors, classes, lengths of runs, kernels."""
     clients: dict[str, set[int]] = {c.name: {c.clients} for c in study.classes}
     workloads: dict[str, set[str]] = {c.name: {c.workload} for c in study.classes}
     media: dict[str, set[str]] = {c.name: set() for c in study.classes}

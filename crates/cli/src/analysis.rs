@@ -19,6 +19,13 @@ pub struct Args {
     rest: Vec<OsString>,
 }
 
+impl Args {
+    /// These arguments.
+    pub fn of(rest: Vec<OsString>) -> Self {
+        Self { rest }
+    }
+}
+
 /// Replaces this process by a command of the package.
 pub fn run(command: &str, args: &Args) -> anyhow::Result<ExitCode> {
     let project = Project::find()?;

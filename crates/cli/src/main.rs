@@ -133,6 +133,9 @@ enum Command {
     /// Write the runs and requests of a study as tables for other tools
     #[command(disable_help_flag = true)]
     Export(analysis::Args),
+    /// Write one archive of a study: raw rows, numbers, specifications, environment, provenance
+    #[command(disable_help_flag = true)]
+    Pack(analysis::Args),
     /// Compute metrics.json of every valid run
     #[command(disable_help_flag = true)]
     Metrics(analysis::Args),
@@ -205,6 +208,7 @@ fn main() -> ExitCode {
         Command::Capacity(args) => analysis::run("capacity", &args),
         Command::Precision(args) => analysis::run("precision", &args),
         Command::Export(args) => analysis::run("export", &args),
+        Command::Pack(args) => analysis::run("pack", &args),
         Command::Metrics(args) => analysis::run("metrics", &args),
         Command::Figures(args) => analysis::run("figures", &args),
         Command::Claims(args) => analysis::run("claims", &args),

@@ -1,4 +1,4 @@
-//! `weir verify`: whether runs are as they were written.
+//! `weir verify`: whether runs are as they were written. Archives of `weir pack` are verified by the Python package.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 use weir_records::manifest::{Depth, MANIFEST, METRICS, RESULTS_FORMAT_FIELD};
 use weir_records::{BlockRequest, Damage, Manifest, Page, Record, Request, SeriesRow, TableReader, sealed};
 
+use crate::analysis;
 use crate::exit::{self, bad_input};
+
+/// The file that only an archive of `weir pack` has (`HEADER` in analysis/weir/pack/archive.py).
+const PACKED: &str = "pack.json";
 
 /// Verify that the files of runs are unchanged.
 ///
@@ -18,9 +22,12 @@ use crate::exit::{self, bad_input};
 /// Exit code 1 if
 /// there is one. A run made before weir wrote manifests is counted, and its files are checked for what can be
 /// known without.
+///
+/// An archive of `weir pack`, or the folder that one was unpacked to: its checksums, and every number of metrics,
+/// figures and claims, computed again from raw rows. Exit codes: 0 verified, 1 something differs, 2 bad input.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A run's folder, a study's, or a folder of results.
+    /// A run's folder, a study's, or a folder of results; or one archive of `weir pack`.
     #[arg(required = true)]
     path: Vec<PathBuf>,
     /// Count a run without a manifest as damaged.
@@ -42,6 +49,9 @@ struct Found {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
+    if let Some(archive) = args.path.iter().find(|path| path.is_file() || path.join(PACKED).is_file()) {
+        return verify_archive(archive, &args);
+    }
     let mut found = Found::default();
     let mut runs = BTreeSet::new();
     for path in &args.path {
@@ -53,6 +63,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     report(&found, args.json);
     Ok(if found.damaged == 0 && of_studies == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Replaces this process by the package's verification of an archive.
+fn verify_archive(archive: &Path, args: &Args) -> anyhow::Result<ExitCode> {
+    if args.path.len() > 1 || args.strict {
+        return Err(bad_input(format!(
+            "{}: an archive is verified alone and without --strict: give no other path or option but --json",
+            archive.display()
+        )));
+    }
+    let mut rest = vec![archive.as_os_str().to_owned()];
+    rest.extend(args.json.then(|| "--json".into()));
+    analysis::run("verify", &analysis::Args::of(rest))
 }
 
 fn report(found: &Found, as_json: bool) {
