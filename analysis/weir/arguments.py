@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from weir import __version__
 
@@ -151,6 +152,8 @@ def parser() -> argparse.ArgumentParser:
         kinds.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
     export.set_defaults(form="parquet")
 
+    _add_import(commands)
+
     trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")
     trace.add_argument("stat", type=Path, help="output of `weir trace stat FILE --json`")
     trace.add_argument("--out", type=Path, help="the page (default: the same name with .html)")
@@ -181,6 +184,32 @@ def parser() -> argparse.ArgumentParser:
     sample.add_argument("--results", type=Path, help="take what is complete from this folder")
     sample.add_argument("--notebooks-only", action="store_true", help="leave the sample results unchanged")
     return made
+
+
+def _add_import(commands: Any) -> None:
+    of = commands.add_parser("import", help="read what other programs measured, or a job file of fio")
+    kinds = of.add_subparsers(required=True, dest="kind", metavar="KIND")
+    results = kinds.add_parser(
+        "results",
+        help="results of other programs as runs of a study",
+        description="JSON and JSON+ of fio, or folders of it. Each file is a repetition of the cell that "
+        "--level names; call it once for each cell, or describe all cells in a YAML file. Imported runs have the "
+        "status `imported`: weir did not judge them.",
+    )
+    results.add_argument("study", metavar="STUDY", help="name of the study that the runs are added to")
+    results.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files or folders of one cell")
+    results.add_argument(
+        "--level", action="append", default=[], metavar="FACTOR=LEVEL",
+        help="level of these files, such as scheduler=bfq (repeatable)",
+    )  # fmt: skip
+    results.add_argument("--map", type=Path, metavar="YAML", help="levels and files of all cells")
+    results.add_argument(
+        "--latency",
+        choices=["lat", "clat", "slat"],
+        help="response time of fio to take (default: lat if it has percentiles, else clat)",
+    )
+    results.add_argument("--question", metavar="TEXT", help="the question that the study answers")
+    _add_results(results)
 
 
 def _add_study(
