@@ -130,6 +130,9 @@ enum Command {
     /// Write the runs and requests of a study as tables for other tools
     #[command(disable_help_flag = true)]
     Export(analysis::Args),
+    /// Read what other programs measured as a study, or a job file of fio
+    #[command(disable_help_flag = true)]
+    Import(analysis::Args),
     /// Compute metrics.json of every valid run
     #[command(disable_help_flag = true)]
     Metrics(analysis::Args),
@@ -201,6 +204,7 @@ fn main() -> ExitCode {
         Command::Capacity(args) => analysis::run("capacity", &args),
         Command::Precision(args) => analysis::run("precision", &args),
         Command::Export(args) => analysis::run("export", &args),
+        Command::Import(args) => analysis::run("import", &args),
         Command::Metrics(args) => analysis::run("metrics", &args),
         Command::Figures(args) => analysis::run("figures", &args),
         Command::Claims(args) => analysis::run("claims", &args),
