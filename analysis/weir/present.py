@@ -205,8 +205,12 @@ def provenance(study: Study) -> list[str]:
         return []
     programs = ", ".join(sorted({record["program"] for record in records}))
     files = [Path(file["path"]).name for record in records for file in record["files"]]
-    named = ", ".join(files[:MOST_FILES]) + (f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else "")
-    measures = ", ".join(f"`{name}`, {MEASURES[name]}" for name in sorted({record["measure"] for record in records}))
+    named = ", ".join(files[:MOST_FILES]) + (
+        f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    )
+    measures = ", ".join(
+        f"`{name}`, {MEASURES[name]}" for name in sorted({record["measure"] for record in records})
+    )
     lines = [
         f"Imported from {named} by {programs}; weir did not judge it. No validity rule was applied.",
         f"Response time is {measures}. It does not count from an intended time: what a late or blocked sender "
@@ -217,6 +221,27 @@ def provenance(study: Study) -> list[str]:
     if widths:
         lines.append(f"Quantiles are from histograms, whose bins are at most {max(widths) * 100:.2g} % wide.")
     return [*lines, *dict.fromkeys(f"Unknown: {text}." for record in records for text in record["unknown"])]
+
+
+def sources(study: Study) -> pl.DataFrame:
+    """The files of each imported run, with the program that wrote them; no row without imported runs."""
+    names = list(study.varied)
+    rows = [
+        (
+            run.id,
+            cell_label(run.levels, names),
+            run.repetition,
+            run.imported["program"],
+            run.imported["form"],
+            file["path"],
+            file["sha256"][:12],
+        )
+        for run in study.runs
+        for file in run.imported.get("files", ())
+    ]
+    columns = ("run", "cell", "repetition", "program", "format", "file", "SHA-256 (begin)")
+    types = dict.fromkeys(columns, pl.String) | {"repetition": pl.Int64}
+    return pl.DataFrame(rows, schema=types, orient="row")
 
 
 def claims(folder: Path) -> pl.DataFrame:

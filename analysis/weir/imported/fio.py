@@ -22,7 +22,18 @@ DIRECTIONS = ("read", "write", "trim")
 PREFERRED = ("lat", "clat")
 _AGAIN = "run fio again with --output-format=json+"
 #: Options that say what a job does, in the order in which they are shown.
-_SAID = ("rw", "readwrite", "bs", "blocksize", "bssplit", "rwmixread", "iodepth", "rate", "rate_iops", "ioengine")
+_SAID = (
+    "rw",
+    "readwrite",
+    "bs",
+    "blocksize",
+    "bssplit",
+    "rwmixread",
+    "iodepth",
+    "rate",
+    "rate_iops",
+    "ioengine",
+)
 
 
 def is_fio(text: str) -> bool:
@@ -50,7 +61,9 @@ def read(path: Path, measure: str | None = None) -> Outcome:
             if isinstance(part, dict) and _whole(part.get("total_ios")) > 0:
                 by_name.setdefault((str(entry["jobname"]), direction), []).append((entry, part))
     if not by_name:
-        raise InputError(path, "no job of it completed a request", "is the run complete? look at fio's own output")
+        raise InputError(
+            path, "no job of it completed a request", "is the run complete? look at fio's own output"
+        )
     chosen = measure or _measure(part for parts in by_name.values() for _, part in parts)
     names = [name for name, _ in by_name]
     unknown: list[str] = []
@@ -81,7 +94,9 @@ def _document(path: Path) -> dict[str, Any]:
     try:
         document, end = json.JSONDecoder().raw_decode(body)
     except ValueError as error:
-        raise InputError(path, f"is not whole JSON of fio ({error})", "was fio interrupted? run it again") from error
+        raise InputError(
+            path, f"is not whole JSON of fio ({error})", "was fio interrupted? run it again"
+        ) from error
     if "{" in body[end:]:
         problem = "holds several JSON objects (of --status-interval, or appended to one file)"
         raise InputError(path, problem, "keep the last of one call of fio, each call in a file of its own")
@@ -131,10 +146,16 @@ def _class(
         quantiles = {key: histogram.quantile_ns(q) for key, q in QUANTILES.items()}
     elif len(latencies) == 1:
         quantiles = _percentiles(latencies[0], requests)
-        missing = [key for key, value in quantiles.items() if value is None and has_quantile(requests, QUANTILES[key])]
+        missing = [
+            key
+            for key, value in quantiles.items()
+            if value is None and has_quantile(requests, QUANTILES[key])
+        ]
         if missing:
             listed = ", ".join(missing)
-            unknown.append(f"class {name}: fio's percentile_list has no {listed}, and there is no histogram (json+)")
+            unknown.append(
+                f"class {name}: fio's percentile_list has no {listed}, and there is no histogram (json+)"
+            )
         else:
             unknown.append(f"class {name}: percentiles only, without a histogram (json+): no distribution")
     else:
@@ -167,7 +188,11 @@ def _class(
 def _latency(part: dict[str, Any], measure: str, path: Path, name: str) -> dict[str, Any]:
     found = part.get(f"{measure}_ns")
     if not isinstance(found, dict) or not _whole(found.get("N")):
-        known = [one.removesuffix("_ns") for one in part if one.endswith("_ns") and _whole((part[one] or {}).get("N"))]
+        known = [
+            one.removesuffix("_ns")
+            for one in part
+            if one.endswith("_ns") and _whole((part[one] or {}).get("N"))
+        ]
         remedy = f"name one that it has with --latency: {', '.join(known)}" if known else _AGAIN
         raise InputError(path, f"job `{name}` has no `{measure}_ns`", remedy)
     return found
@@ -193,7 +218,9 @@ def _histogram(
 def _percentiles(latency: dict[str, Any], requests: int) -> dict[str, float | None]:
     given = latency.get("percentile") or {}
     return {
-        key: _number(given, f"{q * 100:.6f}") if f"{q * 100:.6f}" in given and has_quantile(requests, q) else None
+        key: _number(given, f"{q * 100:.6f}")
+        if f"{q * 100:.6f}" in given and has_quantile(requests, q)
+        else None
         for key, q in QUANTILES.items()
     }
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyarrow import parquet
+
 from weir import __version__
 from weir.documents import FORMAT, write_document
 from weir.errors import InputError
@@ -30,7 +32,18 @@ QUESTION = "What do the imported results of other programs show?"
 _ID_DIGITS = 12
 _OTHER_NAME = "give the imported study another name"
 #: Names that a factor cannot have: columns of the tables of results.
-_NO_FACTORS = ("run", "class", "testbed", "repetition", "block", "order", "device", "status", "reason", "label")
+_NO_FACTORS = (
+    "run",
+    "class",
+    "testbed",
+    "repetition",
+    "block",
+    "order",
+    "device",
+    "status",
+    "reason",
+    "label",
+)
 
 
 @dataclass(frozen=True)
@@ -123,13 +136,17 @@ def _document(
         for path in outcome.files
     ]
     cell = _id({"levels": placed.levels})
-    run_id = _id({"levels": placed.levels, "measure": outcome.measure, "files": [one["sha256"] for one in files]})
+    run_id = _id(
+        {"levels": placed.levels, "measure": outcome.measure, "files": [one["sha256"] for one in files]}
+    )
     hashes = {one["sha256"] for one in files}
     for run in before:
         if hashes & {one["sha256"] for one in run[IMPORTED]["files"]}:
             where = ", ".join(f"{k}={v}" for k, v in run["levels"].items()) or "no levels"
             problem = f"is in the study already, as run {run['id']} ({where})"
-            raise InputError(outcome.files[0], problem, "leave it out: the same file is no further repetition")
+            raise InputError(
+                outcome.files[0], problem, "leave it out: the same file is no further repetition"
+            )
     repetition = sum(run["cell"] == cell for run in before)
     return {
         "format": FORMAT,
@@ -182,7 +199,9 @@ def _check_together(runs: list[dict[str, Any]], placed: Sequence[Placed]) -> Non
         path = one.outcome.files[0]
         for name in run["levels"]:
             if name in _NO_FACTORS:
-                raise InputError(path, f"level `{name}`: results have a column of this name", "name the factor differently")
+                raise InputError(
+                    path, f"level `{name}`: results have a column of this name", "name the factor differently"
+                )
         if run["levels"].keys() != first["levels"].keys():
             own, known = (", ".join(of["levels"]) or "none" for of in (run, first))
             problem = f"its levels are of the factors {own}, those of earlier runs are of {known}"
@@ -218,7 +237,9 @@ def _plan(
     baseline = (comparison or {}).get("baseline")
     if baseline is not None and baseline not in factors[comparison["factor"]]:
         known = ", ".join(map(str, factors[comparison["factor"]]))
-        raise InputError(path, f"comparison: there is no level `{baseline}` (levels: {known})", "name one of them")
+        raise InputError(
+            path, f"comparison: there is no level `{baseline}` (levels: {known})", "name one of them"
+        )
     question = question or (before or {}).get("question") or QUESTION
     # In the order in which they began, where all files tell: changes over the order of runs are looked for.
     if all(run[IMPORTED]["began_s"] is not None for run in runs):
@@ -265,9 +286,13 @@ def _write_files(partial: Path, document: dict[str, Any], outcome: Outcome) -> N
     media = {one.name: one.medium for one in outcome.classes if one.medium}
     write_document(partial / "observed.json", {"media": media} if media else {})
     if outcome.requests is not None:
-        shutil.copyfile(outcome.requests, partial / "requests.parquet")
+        path = partial / "requests.parquet"
+        parquet.write_table(outcome.requests, path, compression="zstd", write_page_checksum=True)
         return
-    summary: dict[str, Any] = {"format": FORMAT, "classes": {one.name: one.figures for one in outcome.classes}}
+    summary: dict[str, Any] = {
+        "format": FORMAT,
+        "classes": {one.name: one.figures for one in outcome.classes},
+    }
     summary["histograms"] = {
         one.name: {
             "value_ns": list(one.histogram.value_ns),

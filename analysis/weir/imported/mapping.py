@@ -1,12 +1,12 @@
 """Which file belongs to which cell: `--level FACTOR=LEVEL` of the command line, or a YAML file.
 
-    question: Does bfq slow random reads down?
-    comparison: {factor: scheduler, baseline: none}
-    runs:
-      - levels: {scheduler: none}
-        files: [none-1.json, none-2.json]      # relative to this file; * and ** are patterns
-      - levels: {scheduler: bfq}
-        files: [bfq-*.json]
+question: Does bfq slow random reads down?
+comparison: {factor: scheduler, baseline: none}
+runs:
+  - levels: {scheduler: none}
+    files: [none-1.json, none-2.json]      # relative to this file; * and ** are patterns
+  - levels: {scheduler: bfq}
+    files: [bfq-*.json]
 """
 
 import re
@@ -120,7 +120,9 @@ def _matching(path: Path, pattern: str, name: str) -> list[Path]:
         problem = f"field `{name}`: pattern `{pattern}` cannot be used ({error})"
         raise InputError(path, problem, "give a pattern relative to this file") from error
     if not found:
-        raise InputError(path, f"field `{name}`: no file matches `{pattern}`", f"patterns are relative to {path.parent}")
+        raise InputError(
+            path, f"field `{name}`: no file matches `{pattern}`", f"patterns are relative to {path.parent}"
+        )
     return found
 
 

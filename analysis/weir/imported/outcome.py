@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from weir import metrics
 from weir.derive import QUANTILES
@@ -95,7 +96,7 @@ class Outcome:
         began_s: when it began, in seconds since 1970; None if unknown.
         unknown: what the files do not tell, one sentence each.
         broken: why the run may not be used; empty if the program reported no error.
-        requests: a `requests.parquet` with the requests of all classes; None where there is none.
+        requests: the requests of all classes, with the columns of `requests.parquet`; None where there is none.
     """
 
     files: tuple[Path, ...]
@@ -107,7 +108,7 @@ class Outcome:
     began_s: float | None = None
     unknown: tuple[str, ...] = ()
     broken: str = ""
-    requests: Path | None = None
+    requests: pa.Table | None = None
 
 
 def figures(

@@ -4,15 +4,17 @@
 become a histogram.
 """
 
-import json
 import re
 import shutil
 import subprocess
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
+from pyarrow import parquet
 
 from weir import locate
 from weir.derive import QUANTILES
@@ -34,7 +36,7 @@ def fio_logs(paths: list[Path]) -> Outcome:
     measure, prefix = found[0]["measure"], found[0]["prefix"]
     tables = []
     for path, match in zip(paths, found, strict=True):
-        rows, _ = _converted(path, "fio-log")
+        rows, _, schema = _converted(path, "fio-log")
         tables.append(rows.with_columns(client=pl.lit(int(match["job"]) - 1, pl.UInt32)))
     # All began at once: fio counts from the start of each job.
     unknown = (
@@ -42,12 +44,19 @@ def fio_logs(paths: list[Path]) -> Outcome:
         "the class has the name of the logs: logs do not name the job",
     )
     clients = len(paths)
-    return _outcome(paths, pl.concat(tables), prefix, measure, "fio", "fio latency log", clients, "fio", unknown)
+    about = {
+        "measure": measure,
+        "program": "fio",
+        "form": "fio latency log",
+        "engine": "fio",
+        "unknown": unknown,
+    }
+    return _outcome(paths, pl.concat(tables), schema, prefix, clients, about)
 
 
 def block_requests(path: Path, form: str) -> Outcome:
     """Requests at the block layer, from text of blkparse or biosnoop."""
-    rows, notes = _converted(path, form)
+    rows, notes, schema = _converted(path, form)
     devices = rows["device"].unique().to_list()
     if len(devices) > 1:
         listed = ", ".join(sorted(map(str, devices))[:8])
@@ -56,8 +65,8 @@ def block_requests(path: Path, form: str) -> Outcome:
     unknown = [f"{open_ended} requests without a recorded completion are left out"] if open_ended else []
     unknown += notes
     rows = rows.filter(pl.col("completed_ns").is_not_null())
-    program = _PROGRAMS[form]
-    return _outcome([path], rows, "", "block", program, f"text of {form}", 0, "recorded", tuple(unknown))
+    about = {"measure": "block", "program": _PROGRAMS[form], "form": f"text of {form}", "engine": "recorded"}
+    return _outcome([path], rows, schema, "", 0, about | {"unknown": tuple(unknown)})
 
 
 def bpftrace(path: Path) -> Outcome:
@@ -104,20 +113,29 @@ def bpftrace(path: Path) -> Outcome:
         "biosnoop.bt prints neither operation nor size: no throughput, reads and writes are one class",
     )
     one = ClassOutcome("requests", "recorded", 0, "recorded", values, histogram, next(iter(disks)))
-    return Outcome((path,), "bpftrace (biosnoop.bt)", "text of biosnoop.bt", "block", (one,), seconds, None, unknown)
+    return Outcome(
+        (path,), "bpftrace (biosnoop.bt)", "text of biosnoop.bt", "block", (one,), seconds, None, unknown
+    )
 
 
-def _converted(path: Path, form: str) -> tuple[pl.DataFrame, list[str]]:
+def _converted(path: Path, form: str) -> tuple[pl.DataFrame, list[str], pa.Schema]:
     """The rows of `requests.parquet` that `weir trace convert` makes, and what it noted."""
     with tempfile.TemporaryDirectory(prefix="weir-import-") as folder:
         out = Path(folder) / "requests.parquet"
-        command = [_binary(), "trace", "convert", str(path), "--format", form, "--sort", "--to", "parquet", "--out", str(out)]
+        command = [_binary(), "trace", "convert", str(path), "--format", form, "--sort", "--to", "parquet"]
+        command += ["--out", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             problem = done.stderr.strip().removeprefix("error: ").removeprefix(f"{path}:") or "cannot be read"
             raise InputError(path, problem, f"weir trace stat --format {form} {path} reads it alone")
+        # The first line names the file.
         notes = [line.strip().removeprefix("noted: ") for line in done.stdout.splitlines()[1:]]
-        return pl.read_parquet(out), [note for note in notes if "without a completion" not in note]
+        table = parquet.read_table(out)
+        return (
+            pl.from_arrow(table),
+            [note for note in notes if "without a completion" not in note],
+            table.schema,
+        )
 
 
 def _binary() -> str:
@@ -130,32 +148,27 @@ def _binary() -> str:
 
 
 def _outcome(
-    paths: list[Path],
-    rows: pl.DataFrame,
-    prefix: str,
-    measure: str,
-    program: str,
-    form: str,
-    clients: int,
-    engine: str,
-    unknown: tuple[str, ...],
+    paths: list[Path], rows: pl.DataFrame, schema: pa.Schema, prefix: str, clients: int, about: dict[str, Any]
 ) -> Outcome:
+    """The outcome with these requests: one class for each operation, the first submission at time 0."""
     if rows.is_empty():
         raise InputError(paths[0], "has no completed request", "record while requests are sent")
-    ops = rows["op"].cast(pl.String)
-    names = ops.unique().sort().to_list()
+    names = rows["op"].cast(pl.String).unique().sort().to_list()
     titles = {op: prefix if prefix and len(names) == 1 else f"{prefix}-{op}".strip("-") for op in names}
-    rows = rows.with_columns(pl.col("op").cast(pl.String).replace_strict(titles).alias("class")).sort("intended_ns")
-    # The epoch is the first submission.
     first = rows["intended_ns"].min()
-    shift = [(pl.col(name) - first) for name in ("intended_ns", "submitted_ns", "completed_ns")]
-    rows = rows.with_columns(pl.int_range(pl.len(), dtype=pl.UInt64).alias("request"), *shift)
-    medium = str(rows["device"][0] or "")
+    times = ("intended_ns", "submitted_ns", "completed_ns", "served_ns")
+    rows = rows.sort("intended_ns").with_columns(
+        pl.col("op").cast(pl.String).replace_strict(titles).alias("class"),
+        pl.int_range(pl.len(), dtype=pl.UInt64).alias("request"),
+        *(pl.col(name) - first for name in times),
+    )
+    medium = str(rows["device"][0] or "") if about["engine"] == "recorded" else ""
     classes = tuple(
-        ClassOutcome(title, "recorded requests", clients, engine, medium=medium if engine == "recorded" else "")
+        ClassOutcome(title, "recorded requests", clients, about["engine"], medium=medium)
         for title in titles.values()
     )
-    duration_s = max(float(rows["completed_ns"].max()) / 1e9, 1e-9)
-    return Outcome(
-        tuple(paths), program, form, measure, classes, duration_s, None, unknown, "", rows
-    )
+    # One ns after the last completion: the end of the interval is not in it.
+    duration_s = (int(rows["completed_ns"].max()) + 1) / 1e9
+    table = rows.select(schema.names).to_arrow().cast(schema)
+    kinds = {name: about[name] for name in ("program", "form", "measure", "unknown")}
+    return Outcome(tuple(paths), classes=classes, duration_s=duration_s, requests=table, **kinds)
