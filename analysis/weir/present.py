@@ -199,7 +199,7 @@ def excluded(study: Study) -> pl.DataFrame:
 
 
 def provenance(study: Study) -> list[str]:
-    """What imported runs are: programs, files, and what their response time is; empty without imported runs."""
+    """What imported runs are: programs, files, what their response time is. Empty without imported runs."""
     records = [run.imported for run in study.runs if run.imported]
     if not records:
         return []
@@ -213,8 +213,8 @@ def provenance(study: Study) -> list[str]:
     )
     lines = [
         f"Imported from {named} by {programs}; weir did not judge it. No validity rule was applied.",
-        f"Response time is {measures}. It does not count from an intended time: what a late or blocked sender "
-        "did not send is not in it (coordinated omission).",
+        f"Response time is {measures}. It does not count from an intended time: what a late or blocked "
+        "sender did not send is not in it (coordinated omission).",
         "Repetitions are paired in the order of the files. Whether they share seeds or a block is unknown.",
     ]
     widths = [record["bin_width"] for record in records if record.get("bin_width")]

@@ -109,7 +109,7 @@ def bpftrace(path: Path) -> Outcome:
     # Sizes were not recorded: bytes are unknown, not 0.
     values["throughput_mb_s"] = None
     unknown = (
-        "biosnoop.bt prints whole ms, rounded down: a quantile is within 0.5 ms, and mean and maximum are unknown",
+        "biosnoop.bt prints whole ms, rounded down: a quantile is within 0.5 ms, no mean, no maximum",
         "biosnoop.bt prints neither operation nor size: no throughput, reads and writes are one class",
     )
     one = ClassOutcome("requests", "recorded", 0, "recorded", values, histogram, next(iter(disks)))
@@ -126,10 +126,11 @@ def _converted(path: Path, form: str) -> tuple[pl.DataFrame, list[str], pa.Schem
         command += ["--out", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            problem = done.stderr.strip().removeprefix("error: ").removeprefix(f"{path}:") or "cannot be read"
+            said = done.stderr.strip().removeprefix("error: ").removeprefix(f"{path}:")
+            problem = re.sub(r"^(\d+): ", r"line \1: ", said) or "cannot be read"
             raise InputError(path, problem, f"weir trace stat --format {form} {path} reads it alone")
-        # The first line names the file.
-        notes = [line.strip().removeprefix("noted: ") for line in done.stdout.splitlines()[1:]]
+        said = (line.strip() for line in done.stdout.splitlines())
+        notes = [line.removeprefix("noted: ") for line in said if line.startswith("noted: ")]
         table = parquet.read_table(out)
         return (
             pl.from_arrow(table),
