@@ -1,4 +1,4 @@
-"""Imported results: figures agree with the program's own, damage is refused, and nothing passes as measured by weir."""
+"""Imported results: figures agree with the program's own, damage is refused, none passes as weir's own."""
 
 import json
 import shutil
@@ -30,24 +30,36 @@ def _import(tmp_path, study, *arguments):
     return main(["import", "results", study, *map(str, arguments), "--results", str(tmp_path)])
 
 
+def _log(name):
+    """Lines of a latency log: time in ms, latency in ns, direction, size, offset, priority."""
+    return [[int(cell) for cell in line.split(", ")] for line in (FOREIGN / name).read_text().splitlines()]
+
+
 def _latency(name="few.json"):
     return json.loads((FOREIGN / name).read_text())["jobs"][0]["read"]["lat_ns"]
 
 
 def test_quantiles_of_the_histogram_are_those_of_fio():
-    """fio reads its percentiles off the same bins: they differ only where the middle of a bin is beyond the maximum."""
+    """fio reads its percentiles off the same bins; 99.9 % of 3000 are 2997 requests here, and 2998 in fio.
+
+    The middle of a bin may be beyond the maximum, which fio keeps exactly.
+    """
     own = _latency()
+    histogram = fio.read(FOREIGN / "few.json").classes[0].histogram
+    values = np.repeat(histogram.value_ns, histogram.requests)
     figures = fio.read(FOREIGN / "few.json").classes[0].figures
     for name, q in QUANTILES.items():
-        reported_ms = own["percentile"][f"{q * 100:.6f}"] / 1e6
-        assert figures[f"response_{name}_ms"] == pytest.approx(min(reported_ms, own["max"] / 1e6), rel=1e-9)
+        reported_ns = min(own["percentile"][f"{q * 100:.6f}"], own["max"])
+        place = metrics.rank(own["N"], q)
+        assert reported_ns in values[place : place + 2]
+        assert figures[f"response_{name}_ms"] * 1e6 == pytest.approx(values[place])
     assert figures["response_mean_ms"] == pytest.approx(own["mean"] / 1e6)
     assert figures["response_max_ms"] == own["max"] / 1e6
     assert figures["requests"] == own["N"] == 3000
 
 
 def test_quantiles_of_the_histogram_are_within_its_bins_of_those_of_every_request():
-    logged = [int(line.split(", ")[1]) for job in (1, 2) for line in (FOREIGN / f"few_lat.{job}.log").open()]
+    logged = [row[1] for job in (1, 2) for row in _log(f"few_lat.{job}.log")]
     assert len(logged) == 3000
     figures = fio.read(FOREIGN / "few.json").classes[0].figures
     for name, q in QUANTILES.items():
@@ -80,18 +92,18 @@ def test_logs_have_every_request_of_fio(tmp_path):
 @needs_binary
 def test_reads_and_writes_are_classes(tmp_path):
     assert _import(tmp_path, "mixed", FOREIGN / "log_lat.1.log", FOREIGN / "log_lat.2.log") == 0
-    lines = [line.split(", ")[2] for job in (1, 2) for line in (FOREIGN / f"log_lat.{job}.log").open()]
+    lines = [row[2] for job in (1, 2) for row in _log(f"log_lat.{job}.log")]
     table = class_table(load_study(tmp_path / "mixed"))
     assert dict(table.select("class", "requests").rows()) == {
-        "log-read": lines.count("0"),
-        "log-write": lines.count("1"),
+        "log-read": lines.count(0),
+        "log-write": lines.count(1),
     }
 
 
 @needs_binary
 def test_blkparse_has_the_delays_of_its_events(tmp_path):
     """The text is of a stream made from fio's log: what goes in comes out."""
-    logged = [int(line.split(", ")[1]) for line in (FOREIGN / "few_lat.1.log").open()][:120]
+    logged = [row[1] for row in _log("few_lat.1.log")][:120]
     outcome = recorded.block_requests(FOREIGN / "blkparse.txt", "blkparse")
     rows = pl.from_arrow(outcome.requests)
     assert sorted(rows["completed_ns"] - rows["intended_ns"]) == sorted(logged)
@@ -110,7 +122,11 @@ def test_biosnoop_has_the_documented_delays():
 
 def test_bpftrace_has_a_histogram_and_no_invented_rows():
     outcome = recorded.bpftrace(FOREIGN / "biosnoop-bt.txt")
-    given_ms = [int(line.split()[-1]) for line in (FOREIGN / "biosnoop-bt.txt").open() if line[0].isdigit()]
+    given_ms = [
+        int(line.split()[-1])
+        for line in (FOREIGN / "biosnoop-bt.txt").read_text().splitlines()
+        if line[:1].isdigit()
+    ]
     figures = outcome.classes[0].figures
     assert outcome.requests is None and figures["requests"] == len(given_ms)
     exact = metrics.quantile(given_ms, 0.5)
@@ -175,7 +191,7 @@ def test_report_compare_export_and_notebooks_read_it(imported, tmp_path, monkeyp
     monkeypatch.setenv("WEIR_RESULTS", str(tmp_path))
     notebook = weir.Study("s")
     assert "2 imported" in repr(notebook)
-    assert np.isfinite(notebook.summary("response_p95_ms")["estimate"]).all()
+    assert notebook.summary("response_p95_ms")["estimate"].cast(pl.Float64).is_finite().all()
 
 
 def test_a_mapping_names_the_cells(tmp_path):

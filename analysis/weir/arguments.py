@@ -187,12 +187,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_import(commands: Any) -> None:
-    of = commands.add_parser("import", help="read what other programs measured, or a job file of fio")
+    of = commands.add_parser("import", help="read what other programs measured")
     kinds = of.add_subparsers(required=True, dest="kind", metavar="KIND")
     results = kinds.add_parser(
         "results",
         help="results of other programs as runs of a study",
-        description="JSON and JSON+ of fio, or folders of it. Each file is a repetition of the cell that "
+        description="FILE is JSON, JSON+ or a latency log of fio, a folder of fio's JSON, CSV or JSON of elbencho, "
+        "or text of blkparse, biosnoop or biosnoop.bt. Each file is a repetition of the cell that "
         "--level names; call it once for each cell, or describe all cells in a YAML file. Imported runs have the "
         "status `imported`: weir did not judge them.",
     )

@@ -1,4 +1,4 @@
-"""Imported runs in the folder of a study: `run.json`, `summary.json` or `requests.parquet`, `verdict.json`, plan.
+"""Imported runs in the folder of a study: plan, `run.json`, `verdict.json`, summary or requests.
 
 Everything is read before anything is written. A run's folder is written under a temporary name, made durable
 and renamed; the plan is written last. A plan of imported runs has `imported: true`: only such a study takes
@@ -73,7 +73,7 @@ def add(
         The ids of the runs.
 
     Raises:
-        InputError: the folder holds a study of weir's own, the runs do not go together, or one is there already.
+        InputError: the folder holds a study of weir's own, runs do not go together, or one is there.
     """
     plan_path = folder / "plan.json"
     with _locked(folder):
@@ -93,7 +93,7 @@ def add(
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Makes the folder, and keeps a second import into it waiting. An import that fails leaves no new folder."""
+    """Makes the folder and keeps a second import waiting; an import that fails leaves no new folder."""
     is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What another program's file says about one run: its classes, with figures, a histogram, or every request."""
+"""What another program's files say about one run: figures, a histogram, or every request of each class."""
 
 import math
 from dataclasses import dataclass, field

@@ -79,7 +79,11 @@ def _read(path: Path, measure: str | None) -> Outcome:
         if _BLKPARSE.match(line):
             return recorded.block_requests(path, "blkparse")
     if re.match(r"\s*\[(global|[\w-]+)\]\s*$", head.split("\n", 1)[0]):
-        raise InputError(path, "is a job file of fio, not a result", f"weir import fio-job {path}")
+        raise InputError(
+            path,
+            "is a job file of fio, not a result",
+            f"run it: fio --output-format=json+ --output=RESULT.json {path}",
+        )
     raise InputError(path, "is of no format that weir imports", f"give {_KNOWN}")
 
 

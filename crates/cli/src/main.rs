@@ -130,7 +130,7 @@ enum Command {
     /// Write the runs and requests of a study as tables for other tools
     #[command(disable_help_flag = true)]
     Export(analysis::Args),
-    /// Read what other programs measured as a study, or a job file of fio
+    /// Read what other programs measured (fio, blkparse, biosnoop, elbencho) as runs of a study
     #[command(disable_help_flag = true)]
     Import(analysis::Args),
     /// Compute metrics.json of every valid run
