@@ -198,7 +198,8 @@ def test_a_mapping_names_the_cells(tmp_path):
     for name in ("few.json", "few2.json"):
         shutil.copy(FOREIGN / name, tmp_path)
     text = "comparison: {factor: scheduler, baseline: none}\nruns:\n"
-    text += "  - {levels: {scheduler: none}, files: [few.json]}\n  - {levels: {scheduler: bfq}, files: ['few2*']}\n"
+    text += "  - {levels: {scheduler: none}, files: [few.json]}\n"
+    text += "  - {levels: {scheduler: bfq}, files: ['few2*']}\n"
     (tmp_path / "map.yml").write_text(text)
     assert _import(tmp_path, "m", "--map", tmp_path / "map.yml") == 0
     study = load_study(tmp_path / "m")

@@ -192,10 +192,10 @@ def _add_import(commands: Any) -> None:
     results = kinds.add_parser(
         "results",
         help="results of other programs as runs of a study",
-        description="FILE is JSON, JSON+ or a latency log of fio, a folder of fio's JSON, CSV or JSON of elbencho, "
-        "or text of blkparse, biosnoop or biosnoop.bt. Each file is a repetition of the cell that "
-        "--level names; call it once for each cell, or describe all cells in a YAML file. Imported runs have the "
-        "status `imported`: weir did not judge them.",
+        description="FILE is JSON, JSON+ or a latency log of fio, a folder of fio's JSON, CSV or JSON of "
+        "elbencho, or text of blkparse, biosnoop or biosnoop.bt. Each file is a repetition of the cell that "
+        "--level names; call it once for each cell, or describe all cells in a YAML file. Imported runs have "
+        "the status `imported`: weir did not judge them.",
     )
     results.add_argument("study", metavar="STUDY", help="name of the study that the runs are added to")
     results.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files or folders of one cell")

@@ -18,7 +18,7 @@ from weir.imported.outcome import ClassOutcome, Histogram, Outcome, figures, has
 #: Width of a bin relative to its lower end (`FIO_IO_U_PLAT_BITS` in fio's stat.h).
 BIN_WIDTH = 1 / 64
 DIRECTIONS = ("read", "write", "trim")
-#: Without a wish, the first of these that has percentiles: fio writes those of `lat` where `lat_percentiles=1`.
+#: Without a wish, the first that has percentiles: fio writes those of `lat` where `lat_percentiles=1`.
 PREFERRED = ("lat", "clat")
 _AGAIN = "run fio again with --output-format=json+"
 #: Options that say what a job does, in the order in which they are shown.
@@ -161,8 +161,8 @@ def _class(
     else:
         quantiles = {}
         unknown.append(
-            f"class {name}: {len(latencies)} jobs have percentiles of their own, which cannot be joined without "
-            "a histogram: no percentile (json+ or group_reporting has them)"
+            f"class {name}: {len(latencies)} jobs have percentiles of their own, which cannot be joined "
+            "without a histogram: no percentile (json+ or group_reporting has them)"
         )
     runtime_s = max(_whole(part.get("runtime")) for _, part in parts) / 1e3
     options = shared | (parts[0][0].get("job options") or {})

@@ -96,7 +96,7 @@ class Outcome:
         began_s: when it began, in seconds since 1970; None if unknown.
         unknown: what the files do not tell, one sentence each.
         broken: why the run may not be used; empty if the program reported no error.
-        requests: the requests of all classes, with the columns of `requests.parquet`; None where there is none.
+        requests: the requests of all classes, as in `requests.parquet`; None where there are none.
     """
 
     files: tuple[Path, ...]

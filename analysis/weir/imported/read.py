@@ -11,8 +11,8 @@ from weir.imported.outcome import Outcome
 #: What a folder is searched for; other files in it are left out.
 _IN_FOLDERS = ("*.json", "*.json+")
 _KNOWN = (
-    "JSON, JSON+ or latency logs of fio (NAME_lat.N.log), CSV or JSON of elbencho, or text of blkparse, biosnoop "
-    "or biosnoop.bt"
+    "JSON, JSON+ or latency logs of fio (NAME_lat.N.log), CSV or JSON of elbencho, or text of blkparse, "
+    "biosnoop or biosnoop.bt"
 )
 #: A line of blkparse: device, CPU, number, seconds, process, action, operation.
 _BLKPARSE = re.compile(r"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Zm]\s")

@@ -1,7 +1,7 @@
-"""Every request of another program's recording: fio's latency logs, text of blkparse, biosnoop and biosnoop.bt.
+"""Recordings of other programs: fio's latency logs, text of blkparse, biosnoop and biosnoop.bt.
 
-`weir trace convert` reads all but the last, which has no operation, position or size: its delays, in whole ms,
-become a histogram.
+`weir trace convert` reads every request of all but the last, which has no operation, position or size: its
+delays, in whole ms, become a histogram.
 """
 
 import re
