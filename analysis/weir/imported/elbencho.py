@@ -1,8 +1,8 @@
 """Results of elbencho: the table of `--csvfile`, and lines of JSON (`--jsonfile`) with the same fields.
 
-The fields are those of elbencho's documentation, and of files of elbencho 3.1-1 that others published. Each
-row is a phase: WRITE, READ and so on. Phases of one file follow each other; each is a class. elbencho gives the
-shortest, mean and longest latency of a block (`IO lat us`), and no percentile in these files.
+The fields are those of elbencho's documentation, and of files of elbencho 3.1-1 that others published.
+Each row is a phase: WRITE, READ and so on. Phases of one file follow each other; each is a class. elbencho
+gives the shortest, mean and longest latency of a block (`IO lat us`), and no percentile in these files.
 """
 
 import csv
