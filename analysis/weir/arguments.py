@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from weir import __version__
 
@@ -211,6 +212,7 @@ def parser() -> argparse.ArgumentParser:
         "archive", type=Path, metavar="ARCHIVE", help="the archive, or the folder it was unpacked to"
     )
     verify.add_argument("--json", action="store_true", help="print as JSON")
+    _add_import(commands)
 
     trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")
     trace.add_argument("stat", type=Path, help="output of `weir trace stat FILE --json`")
@@ -242,6 +244,33 @@ def parser() -> argparse.ArgumentParser:
     sample.add_argument("--results", type=Path, help="take what is complete from this folder")
     sample.add_argument("--notebooks-only", action="store_true", help="leave the sample results unchanged")
     return made
+
+
+def _add_import(commands: Any) -> None:
+    of = commands.add_parser("import", help="read what other programs measured")
+    kinds = of.add_subparsers(required=True, dest="kind", metavar="KIND")
+    results = kinds.add_parser(
+        "results",
+        help="results of other programs as runs of a study",
+        description="FILE is JSON, JSON+ or a latency log of fio, a folder of fio's JSON, CSV or JSON of "
+        "elbencho, or text of blkparse, biosnoop or biosnoop.bt. Each file is a repetition of the cell that "
+        "--level names; call it once for each cell, or describe all cells in a YAML file. Imported runs have "
+        "the status `imported`: weir did not judge them.",
+    )
+    results.add_argument("study", metavar="STUDY", help="name of the study that the runs are added to")
+    results.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files or folders of one cell")
+    results.add_argument(
+        "--level", action="append", default=[], metavar="FACTOR=LEVEL",
+        help="level of these files, such as scheduler=bfq (repeatable)",
+    )  # fmt: skip
+    results.add_argument("--map", type=Path, metavar="YAML", help="levels and files of all cells")
+    results.add_argument(
+        "--latency",
+        choices=["lat", "clat", "slat"],
+        help="response time of fio to take (default: lat if it has percentiles, else clat)",
+    )
+    results.add_argument("--question", metavar="TEXT", help="the question that the study answers")
+    _add_results(results)
 
 
 def _add_study(

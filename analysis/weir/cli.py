@@ -113,8 +113,10 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
         console.print(f"warning: {finding.sentence()}", soft_wrap=True)
     for change in change_points(study, table):
         console.print(f"warning: {change.sentence()}", soft_wrap=True)
-    counts = ", ".join(f"{len(study.runs_with(s))} {s}" for s in ("valid", "invalid", "skipped"))
+    counts = ", ".join(f"{len(runs)} {status}" for status, runs in study.by_status.items())
     console.print(f"runs: {counts}, {len(study.missing)} missing")
+    for sentence in present.provenance(study):
+        console.print(f"  {sentence}", soft_wrap=True)
     if study.unsealed:
         console.print(
             f"runs without a manifest (of an older version of weir): {len(study.unsealed)}; "
@@ -366,6 +368,10 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
         for line in found.lines():
             console.print(line, soft_wrap=True, markup=False)
     return 1 if found.problems else 0
+def _import(options: argparse.Namespace, console: Console) -> int:
+    from weir.imported import command
+
+    return command.results(options, console)
 
 
 def _figures(options: argparse.Namespace, console: Console) -> int:
@@ -486,6 +492,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "export": _export,
     "pack": _pack,
     "verify": _verify,
+    "import": _import,
     "trace-page": _trace_page,
     "claims": _claims,
     "figures": _figures,

@@ -149,12 +149,13 @@ def compare_studies(
 
 #: A class and its levels, in the order of the factors.
 Key = tuple[Level, ...]
-_Sample = dict[int, tuple[int, dict[str, float | None]]]
+_Sample = dict[int, tuple[int | str, dict[str, float | None]]]
 
 
 def _samples(study: Study, table: pl.DataFrame, factors: list[str]) -> dict[Key, _Sample]:
     """By class and cell: the seed and metrics of each repetition."""
-    seeds = {run.id: run.seed for run in study.valid_runs}
+    # The seed of an imported run is unknown: it is paired with no other.
+    seeds = {run.id: run.id if run.imported else run.seed for run in study.valid_runs}
     found: dict[Key, _Sample] = {}
     for row in table.iter_rows(named=True):
         key = (row["class"], *(row[name] for name in factors))

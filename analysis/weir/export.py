@@ -34,11 +34,11 @@ COLUMNS_KEY = b"weir.columns"
 _RUN_COLUMNS = {
     "run": "Identifier of the run.",
     "class": "Application class.",
-    "testbed": "device (real time) or simulator (virtual time).",
+    "testbed": "device (real time), simulator (virtual time) or imported (another program).",
     "repetition": "Repetition of the cell, from 0.",
     "block": "Block of the design: runs of one block are compared with each other.",
     "order": "Position of the run in the order of execution.",
-    "status": "valid, invalid, skipped or missing; metrics are of valid runs only.",
+    "status": "valid, imported, invalid, skipped or missing; metrics are of valid and imported runs only.",
     "reason": "Why the run is not valid.",
 }
 _RESPONSE = {

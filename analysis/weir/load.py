@@ -25,6 +25,13 @@ from weir.plans import LABEL
 NUMBER = (int, float)
 #: The factor that the testbed is where a study names both.
 TESTBED = "testbed"
+#: Status, testbed and mark of runs that another program carried out (`weir import results`).
+IMPORTED = "imported"
+#: The only validity rule of such a run.
+IMPORTED_RULE = "R-IMPORTED"
+#: Statuses of the runs whose data are used.
+USABLE = ("valid", IMPORTED)
+STATUSES = (*USABLE, "invalid", "skipped")
 #: Levels that a factor may take.
 Level = str | int | float | bool
 #: Parts of `observed.json` that are objects where they are there.
@@ -51,7 +58,7 @@ class AppClass:
 
 @dataclass(frozen=True)
 class Rule:
-    """One validity rule of a run: `status` is valid, invalid or skipped."""
+    """One validity rule of a run: `status` is one of `STATUSES`."""
 
     rule: str
     status: str
@@ -62,12 +69,17 @@ class Rule:
 
 @dataclass(frozen=True)
 class Validity:
-    """Whether the data of a run may be used: only those of a valid run."""
+    """Whether the data of a run may be used: only those of a valid run, and imported ones as they are."""
 
     status: str
     rules: tuple[Rule, ...]
     # CPU steal made the attempts before it invalid.
     attempt: int = 1
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether tables and figures may show the run's data."""
+        return self.status in USABLE
 
     @property
     def reasons(self) -> str:
@@ -137,6 +149,12 @@ class Run:
         profiles = {str(device.get("profile")) for device in devices or () if isinstance(device, dict)}
         text = f"modelled disk {' or '.join(sorted(profiles))} in virtual time"
         return {c.name: text for c in self.classes} if profiles else {}
+
+    @property
+    def imported(self) -> dict[str, Any]:
+        """Of an imported run: program, format, measure and files; empty for runs of weir."""
+        recorded = self._optional("run.json").get(IMPORTED)
+        return recorded if isinstance(recorded, dict) else {}
 
     @property
     def host(self) -> dict[str, Any]:
@@ -209,18 +227,24 @@ class Study:
 
     @cached_property
     def valid_runs(self) -> tuple[Run, ...]:
-        """The valid runs, without duplicates."""
-        return tuple(run for run in self.runs if run.validity.status == "valid" and not run.duplicate)
+        """The runs whose data are used, without duplicates: valid runs, and imported ones."""
+        return tuple(run for run in self.runs if run.validity.is_usable and not run.duplicate)
 
     @cached_property
     def duplicates(self) -> tuple[Run, ...]:
         """The valid runs that repeat a cell within its block (A/A)."""
-        return tuple(run for run in self.runs if run.validity.status == "valid" and run.duplicate)
+        return tuple(run for run in self.runs if run.validity.is_usable and run.duplicate)
 
     @cached_property
     def unsealed(self) -> tuple[str, ...]:
         """Ids of the runs without a manifest: their files cannot be verified."""
         return tuple(run.id for run in self.runs if run.manifest is None)
+
+    @property
+    def by_status(self) -> dict[str, tuple[Run, ...]]:
+        """The runs by status: `imported` only where there are imported runs."""
+        found = {status: self.runs_with(status) for status in STATUSES}
+        return {status: runs for status, runs in found.items() if runs or status != IMPORTED}
 
     def runs_with(self, status: str) -> tuple[Run, ...]:
         """The runs with this validity status."""
@@ -461,6 +485,7 @@ def _validity(path: Path) -> Validity:
 
 def _status(document: dict[str, Any], path: Path) -> str:
     status = field(document, path, "status", str)
-    if status not in ("valid", "invalid", "skipped"):
-        raise InputError(path, f"field `status` is {status!r}, not valid, invalid or skipped", RUN_AGAIN)
+    if status not in STATUSES:
+        known = f"{', '.join(STATUSES[:-1])} or {STATUSES[-1]}"
+        raise InputError(path, f"field `status` is {status!r}, not {known}", RUN_AGAIN)
     return status

@@ -7,8 +7,9 @@ from pathlib import Path
 import polars as pl
 
 from weir import claims as of_claims
+from weir.imported.outcome import MEASURES
 from weir.labels import CUT, DASH, label, number, with_interval
-from weir.load import TESTBED, Level, Study
+from weir.load import IMPORTED, STATUSES, TESTBED, Level, Study
 from weir.statistics import CONFIDENCE, POOLED, fitted
 from weir.study import cell_label
 from weir.support import SHOWN, footnote, with_support
@@ -24,6 +25,8 @@ CLASS_METRICS = (
 )
 #: Metrics of a class in a closed loop, whose rate depends on the responses.
 CLOSED_METRICS = (*CLASS_METRICS, "requests_per_s")
+#: Files that the provenance of imported runs names.
+MOST_FILES = 4
 #: Units of the values of validity rules, and the factor from what `verdict.json` has: ns and shares.
 _RULE_UNITS = (
     dict.fromkeys(("R-LATE", "R-MODEL", "R-CLOCK"), ("ms", 1e-6))
@@ -155,7 +158,7 @@ def rules(study: Study) -> pl.DataFrame:
     worst: dict[str, tuple[float, float | None]] = {}
     for run in study.runs:
         for rule in run.validity.rules:
-            line = counted.setdefault(rule.rule, {"valid": 0, "invalid": 0, "skipped": 0})
+            line = counted.setdefault(rule.rule, dict.fromkeys(STATUSES, 0))
             line[rule.status] += 1
             if rule.value is not None and (rule.rule not in worst or rule.value > worst[rule.rule][0]):
                 worst[rule.rule] = (rule.value, rule.limit)
@@ -164,7 +167,8 @@ def rules(study: Study) -> pl.DataFrame:
             "rule": list(counted),
             "kept": [line["valid"] for line in counted.values()],
             "broken": [line["invalid"] for line in counted.values()],
-            "did not apply": [line["skipped"] for line in counted.values()],
+            # weir judges no imported run.
+            "did not apply": [line["skipped"] + line[IMPORTED] for line in counted.values()],
             "largest value": [_of_rule(name, worst.get(name, (None, None))[0]) for name in counted],
             "limit": [_of_rule(name, worst.get(name, (None, None))[1]) for name in counted],
         }
@@ -183,7 +187,7 @@ def excluded(study: Study) -> pl.DataFrame:
     rows = [
         (run.id, cell_label(run.levels, names), run.repetition, run.validity.status, run.validity.reasons)
         for run in study.runs
-        if run.validity.status != "valid"
+        if not run.validity.is_usable
     ]
     for name, levels in study.missing.items():
         rows.append((name, cell_label(levels, names), None, "missing", "not run yet"))
@@ -192,6 +196,52 @@ def excluded(study: Study) -> pl.DataFrame:
     ]
     types = dict.fromkeys(("run", "cell", "repetition", "status", "reason"), pl.String)
     return pl.DataFrame(rows, schema=types | {"repetition": pl.Int64}, orient="row")
+
+
+def provenance(study: Study) -> list[str]:
+    """What imported runs are: programs, files, what their response time is. Empty without imported runs."""
+    records = [run.imported for run in study.runs if run.imported]
+    if not records:
+        return []
+    programs = ", ".join(sorted({record["program"] for record in records}))
+    files = [Path(file["path"]).name for record in records for file in record["files"]]
+    named = ", ".join(files[:MOST_FILES]) + (
+        f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    )
+    measures = ", ".join(
+        f"`{name}`, {MEASURES[name]}" for name in sorted({record["measure"] for record in records})
+    )
+    lines = [
+        f"Imported from {named} by {programs}; weir did not judge it. No validity rule was applied.",
+        f"Response time is {measures}. It does not count from an intended time: what a late or blocked "
+        "sender did not send is not in it (coordinated omission).",
+        "Repetitions are paired in the order of the files. Whether they share seeds or a block is unknown.",
+    ]
+    widths = [record["bin_width"] for record in records if record.get("bin_width")]
+    if widths:
+        lines.append(f"Quantiles are from histograms, whose bins are at most {max(widths) * 100:.2g} % wide.")
+    return [*lines, *dict.fromkeys(f"Unknown: {text}." for record in records for text in record["unknown"])]
+
+
+def sources(study: Study) -> pl.DataFrame:
+    """The files of each imported run, with the program that wrote them; no row without imported runs."""
+    names = list(study.varied)
+    rows = [
+        (
+            run.id,
+            cell_label(run.levels, names),
+            run.repetition,
+            run.imported["program"],
+            run.imported["form"],
+            file["path"],
+            file["sha256"][:12],
+        )
+        for run in study.runs
+        for file in run.imported.get("files", ())
+    ]
+    columns = ("run", "cell", "repetition", "program", "format", "file", "SHA-256 (begin)")
+    types = dict.fromkeys(columns, pl.String) | {"repetition": pl.Int64}
+    return pl.DataFrame(rows, schema=types, orient="row")
 
 
 def claims(folder: Path) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from weir.change_points import change_points
 from weir.derive import keep_metrics
 from weir.duplicates import floors
 from weir.labels import label, number, objective_text
-from weir.load import Run, Study, load_study
+from weir.load import IMPORTED, Run, Study, load_study
 from weir.mixed_hosts import mixed_hosts
 from weir.pages import write_page
 from weir.power import SHOWN_CHANGE, power_of
@@ -29,6 +29,7 @@ from weir.study import class_table, objective_metric, run_table
 from weir.tiers import tiers
 from weir.variation import Variation, variations
 
+_ENGINES = {"replay": "open loop (replay)", "recorded": "unknown (recorded)"}
 #: Fields of the replayer's own statistics: name, unit, and divisor.
 _FIDELITY = {
     "lateness_median_ns": ("Lateness, median", "ms", 1e6),
@@ -96,6 +97,9 @@ def render(study: Study) -> str:
         variation=[_variation(found) for found in variations(study, table)],
         counts=_counts(study, table),
         design=design(study),
+        provenance=present.provenance(study),
+        sources=_rows(present.sources(study)),
+        design=_design(study),
         virtual=_virtual(study),
         side_by_side=_side_by_side(study, table),
         attainment=_rows(present.attainment(study, table)) if study.valid_runs else None,
@@ -127,6 +131,7 @@ def _counts(study: Study, table: pl.DataFrame) -> dict[str, Any]:
     return {
         "planned": study.planned - len(study.not_needed),
         "valid": len(study.runs_with("valid")),
+        "imported": len(study.runs_with(IMPORTED)),
         "invalid": len(study.runs_with("invalid")),
         "skipped": len(study.runs_with("skipped")),
         "missing": len(study.missing),
@@ -210,8 +215,8 @@ def design(study: Study) -> dict[str, Any]:
             {
                 "name": c.name,
                 "workload": ", ".join(sorted(workloads[c.name])),
-                "engine": "open loop (replay)" if c.engine == "replay" else f"closed loop ({c.engine})",
-                "clients": _span(clients[c.name]),
+                "engine": _ENGINES.get(c.engine, f"closed loop ({c.engine})"),
+                "clients": _span(clients[c.name]) if clients[c.name] != {0} else "unknown",
                 "media": " or ".join(sorted(media[c.name])) or "not recorded",
                 "priority": c.priority or "default",
                 "objective": objective_text(c.objective),

@@ -67,7 +67,12 @@ def _of_class(study: Study, app_class: AppClass, rows: pl.DataFrame) -> Iterator
     miss, rate = objective.get("deadline_miss_share"), objective.get("rate_mb_s")
     late = "Share of requests that completed after their deadline, failed or did not complete."
     done = "Bytes completed in the measured interval. MB is 10^6 bytes."
-    since = "Response time is completion minus intended time."
+    is_imported = any(run.imported for run in study.runs)
+    since = (
+        "Response time as the program measured it."
+        if is_imported
+        else "Response time is completion minus intended time."
+    )
     for ending, column, most, title, text in (
         ("response", metric, limit, label(metric).text.lower(), since),
         ("deadlines", "deadline_miss_share", miss, "deadline misses", late),

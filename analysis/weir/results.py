@@ -310,7 +310,8 @@ class Study:
         return limit if metric == judged else None
 
     def __repr__(self) -> str:
-        return f"weir.Study({self.name!r}): {len(self.loaded.valid_runs)} valid runs of {self.plan.height}"
+        counts = ", ".join(f"{len(runs)} {status}" for status, runs in self.loaded.by_status.items() if runs)
+        return f"weir.Study({self.name!r}): {self.plan.height} runs: {counts or 'none yet'}"
 
     def _repr_html_(self) -> str:
         counts = self.plan["status"].value_counts().sort("status").iter_rows()

@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "capacity",
             "precision",
             "export",
+            "import",
             "metrics",
             "figures",
             "claims",

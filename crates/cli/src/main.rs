@@ -136,6 +136,9 @@ enum Command {
     /// Write one archive of a study: raw rows, numbers, specifications, environment, provenance
     #[command(disable_help_flag = true)]
     Pack(analysis::Args),
+    /// Read what other programs measured (fio, blkparse, biosnoop, elbencho) as runs of a study
+    #[command(disable_help_flag = true)]
+    Import(analysis::Args),
     /// Compute metrics.json of every valid run
     #[command(disable_help_flag = true)]
     Metrics(analysis::Args),
@@ -209,6 +212,7 @@ fn main() -> ExitCode {
         Command::Precision(args) => analysis::run("precision", &args),
         Command::Export(args) => analysis::run("export", &args),
         Command::Pack(args) => analysis::run("pack", &args),
+        Command::Import(args) => analysis::run("import", &args),
         Command::Metrics(args) => analysis::run("metrics", &args),
         Command::Figures(args) => analysis::run("figures", &args),
         Command::Claims(args) => analysis::run("claims", &args),

@@ -45,6 +45,40 @@ pub enum Event {
     Notify(u16),
 }
 
+impl Event {
+    /// The event that blkparse(1) names by this letter; others are about no request.
+    pub fn from_letter(letter: &[u8]) -> Option<Event> {
+        Some(match letter {
+            b"Q" => Event::Queue,
+            b"M" => Event::BackMerge,
+            b"F" => Event::FrontMerge,
+            b"G" => Event::GetRequest,
+            b"R" => Event::Requeue,
+            b"D" => Event::Issue,
+            b"C" => Event::Complete,
+            b"I" => Event::Insert,
+            b"X" => Event::Split,
+            _ => return None,
+        })
+    }
+
+    /// The low 16 bits of an action.
+    pub fn code(self) -> u16 {
+        match self {
+            Event::Queue => 1,
+            Event::BackMerge => 2,
+            Event::FrontMerge => 3,
+            Event::GetRequest => 4,
+            Event::Requeue => 6,
+            Event::Issue => 7,
+            Event::Complete => 8,
+            Event::Insert => 12,
+            Event::Split => 13,
+            Event::Other(code) | Event::Notify(code) => code,
+        }
+    }
+}
+
 /// Categories: the high 16 bits of an action (`enum blktrace_cat`).
 pub mod category {
     /// Data are read from the device.

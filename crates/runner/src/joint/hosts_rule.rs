@@ -60,7 +60,7 @@ pub(super) fn together(records: &[Record]) -> RuleOutcome {
 pub(super) fn worst(validities: &[(String, Validity)]) -> Vec<RuleOutcome> {
     let rank = |status: Status| match status {
         Status::Invalid => 2,
-        Status::Valid => 1,
+        Status::Valid | Status::Imported => 1,
         Status::Skipped => 0,
     };
     let mut names: Vec<&str> = Vec::new();

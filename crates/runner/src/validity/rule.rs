@@ -15,6 +15,8 @@ pub enum Status {
     Invalid,
     /// The rule does not apply, or could not be checked; the reason says why.
     Skipped,
+    /// Another program carried out the run (`weir import results`): no rule was judged, and its data are used as they are.
+    Imported,
 }
 
 /// Outcome of one rule.

@@ -66,8 +66,17 @@ pub(super) fn open_per_cpu(name: &Path, options: &Options) -> Result<Option<Box<
 /// A device and a sector of it.
 type Place = (u32, u64);
 
-struct Requests {
-    events: Events,
+/// Events in the order of time.
+pub(super) trait Source: Send {
+    /// The next event, or `None` at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is damaged and damage is not to be skipped.
+    fn next(&mut self, skipping: &mut Skipping) -> Result<Option<Record>, Error>;
+}
+
+pub(super) struct Requests<S = Events> {
+    events: S,
     queued: Queued,
     under_way: UnderWay<Place>,
     /// Numbers of the devices.
@@ -79,8 +88,14 @@ struct Requests {
 
 impl Requests {
     fn new(inputs: Vec<Input>, skip_bad: bool) -> Self {
+        Requests::of(Events::new(inputs), skip_bad)
+    }
+}
+
+impl<S: Source> Requests<S> {
+    pub(super) fn of(events: S, skip_bad: bool) -> Self {
         Requests {
-            events: Events::new(inputs),
+            events,
             queued: Queued::default(),
             under_way: UnderWay::new(),
             numbers: Table::default(),
@@ -165,7 +180,7 @@ fn time_ns(record: &Record) -> i64 {
     i64::try_from(record.time_ns).unwrap_or(i64::MAX)
 }
 
-impl Reader for Requests {
+impl<S: Source> Reader for Requests<S> {
     fn next_request(&mut self) -> Result<Option<TraceRequest>, Error> {
         loop {
             if let Some((request, complete)) = self.under_way.next(self.ended) {

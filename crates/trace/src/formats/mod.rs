@@ -2,12 +2,15 @@
 
 mod alibaba;
 mod auspex;
+mod biosnoop;
+mod blkparse;
 mod blktrace;
 mod cache2k;
 pub mod csv;
 mod csv_options;
 mod disksim;
 mod disksim_validate;
+mod fio_log;
 mod format;
 mod frame_options;
 pub mod frames;

@@ -33,6 +33,9 @@ pub const FORMATS: &[Format] = &[
     super::oracle_general::FORMAT_OP,
     super::cache2k::FORMAT,
     super::csv::FORMAT,
+    super::fio_log::FORMAT,
+    super::blkparse::FORMAT,
+    super::biosnoop::FORMAT,
 ];
 
 /// Opens a trace. If there is no file of this name but `NAME.blktrace.0` and so on, these are merged.

@@ -303,6 +303,95 @@ pub fn codecs() -> Vec<Codec> {
             covers: Covers::Other,
             detected: false,
         },
+        Codec {
+            format: "fio-log",
+            keep: |all| {
+                // Completions have a resolution of 1 ms.
+                let kept = |r: TraceRequest| {
+                    let response_ns = r.response_ns.unwrap_or(0);
+                    let completed_ns = (r.arrival_ns + response_ns) / 1_000_000 * 1_000_000;
+                    TraceRequest { arrival_ns: completed_ns - response_ns, ..timed(r, Some(response_ns)) }
+                };
+                in_units(all, 1).map(kept).collect()
+            },
+            device: |_, _| "0".to_owned(),
+            encode: |all| {
+                lines("", all, |text, r| {
+                    let response_ns = r.response_ns.unwrap_or(0);
+                    let (ms, write) =
+                        ((r.arrival_ns + response_ns) / 1_000_000, u8::from(r.op == TraceOp::Write));
+                    write!(text, "{ms}, {response_ns}, {write}, {}, {}, 0", r.size_bytes, r.offset_bytes)
+                })
+            },
+            ..LINES
+        },
+        Codec {
+            format: "biosnoop",
+            keep: |all| {
+                // Delays have a resolution of 10 us; a completion of 1 us.
+                let kept = |r: TraceRequest| {
+                    let response_ns = r.response_ns.unwrap_or(0) / 10_000 * 10_000;
+                    let completed_ns = (r.arrival_ns + r.response_ns.unwrap_or(0)) / 1000 * 1000;
+                    let pid = r.pid;
+                    TraceRequest {
+                        arrival_ns: completed_ns - response_ns,
+                        pid,
+                        ..timed(r, Some(response_ns))
+                    }
+                };
+                in_units(all, 1).map(kept).collect()
+            },
+            device: |_, device| format!("sd{device}"),
+            encode: |all| {
+                let header = "TIME(s)     COMM           PID    DISK      T SECTOR     BYTES   LAT(ms)\n";
+                lines(header, all, |text, r| {
+                    let response_ns = r.response_ns.unwrap_or(0);
+                    let time = decimal((r.arrival_ns + response_ns) / 1000, 1_000_000);
+                    let latency = decimal(response_ns / 10_000, 100);
+                    let (pid, device, op) = (r.pid.unwrap_or(0), r.device, letter(r));
+                    let (sector, bytes) = (r.offset_bytes / 512, r.size_bytes);
+                    write!(text, "{time} a b {pid} sd{device} {op} {sector} {bytes} {latency}")
+                })
+            },
+            covers: Covers::Other,
+            ..LINES
+        },
+        Codec {
+            format: "blkparse",
+            keep: |all| {
+                let kept = |r: TraceRequest| TraceRequest {
+                    pid: r.pid,
+                    queueing_ns: None,
+                    ..timed(r, r.response_ns)
+                };
+                in_units(all, 1).map(kept).collect()
+            },
+            device: |_, device| format!("8:{device}"),
+            encode: |all| {
+                // Of each request the issue and the completion, in the order of time.
+                let mut events: Vec<(i64, usize, String)> = Vec::new();
+                for (place, r) in all.iter().enumerate() {
+                    // The position tells the request: no two have the same.
+                    let tail = format!("{} {} + {}", letter(r), r.offset_bytes / 512, r.size_bytes / 512);
+                    let (device, pid) = (r.device, r.pid.unwrap_or(0));
+                    let line = |time: i64, action, pid: u32, end: &str| {
+                        format!(
+                            "  8,{device}    0  1 {} {pid}  {action}   {tail} {end}\n",
+                            decimal(time, SECOND)
+                        )
+                    };
+                    events.push((r.arrival_ns, 2 * place, line(r.arrival_ns, "D", pid, "[a b]")));
+                    if let Some(response_ns) = r.response_ns {
+                        let at = r.arrival_ns + response_ns;
+                        events.push((at, 2 * place + 1, line(at, "C", 0, "[0]")));
+                    }
+                }
+                events.sort();
+                events.into_iter().map(|(_, _, line)| line).collect::<String>().into_bytes()
+            },
+            covers: Covers::Other,
+            ..LINES
+        },
     ]
 }
 

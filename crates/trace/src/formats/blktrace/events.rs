@@ -33,11 +33,17 @@ impl Events {
         Events { streams, next: BinaryHeap::new(), records, started: false }
     }
 
-    /// The next record, or `None` at the end of all streams.
-    ///
-    /// # Errors
-    /// A stream cannot be read, or is damaged and damage is not to be skipped.
-    pub(super) fn next(&mut self, skipping: &mut Skipping) -> Result<Option<Record>, Error> {
+    fn advance(&mut self, stream: usize, skipping: &mut Skipping) -> Result<(), Error> {
+        if let Some(record) = read(&mut self.streams[stream], skipping)? {
+            self.next.push(Reverse((record.time_ns, stream)));
+            self.records[stream] = Some(record);
+        }
+        Ok(())
+    }
+}
+
+impl super::Source for Events {
+    fn next(&mut self, skipping: &mut Skipping) -> Result<Option<Record>, Error> {
         if let [stream] = &mut self.streams[..] {
             return read(stream, skipping);
         }
@@ -51,14 +57,6 @@ impl Events {
         let record = self.records[stream].take();
         self.advance(stream, skipping)?;
         Ok(record)
-    }
-
-    fn advance(&mut self, stream: usize, skipping: &mut Skipping) -> Result<(), Error> {
-        if let Some(record) = read(&mut self.streams[stream], skipping)? {
-            self.next.push(Reverse((record.time_ns, stream)));
-            self.records[stream] = Some(record);
-        }
-        Ok(())
     }
 }
 

@@ -1,0 +1,289 @@
+"""Imported results: figures agree with the program's own, damage is refused, none passes as weir's own."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weir
+from weir import locate, metrics, present
+from weir.cli import main
+from weir.derive import QUANTILES
+from weir.errors import InputError
+from weir.imported import elbencho, fio, recorded
+from weir.imported.outcome import Histogram
+from weir.load import load_study
+from weir.study import class_table
+
+FOREIGN = Path(__file__).parent / "foreign"
+BINARY = locate.project() / "target/release/weir"
+needs_binary = pytest.mark.skipif(not BINARY.exists(), reason="target/release/weir is not built: make setup")
+
+
+def _import(tmp_path, study, *arguments):
+    return main(["import", "results", study, *map(str, arguments), "--results", str(tmp_path)])
+
+
+def _log(name):
+    """Lines of a latency log: time in ms, latency in ns, direction, size, offset, priority."""
+    return [[int(cell) for cell in line.split(", ")] for line in (FOREIGN / name).read_text().splitlines()]
+
+
+def _latency(name="few.json"):
+    return json.loads((FOREIGN / name).read_text())["jobs"][0]["read"]["lat_ns"]
+
+
+def test_quantiles_of_the_histogram_are_those_of_fio():
+    """fio reads its percentiles off the same bins; 99.9 % of 3000 are 2997 requests here, and 2998 in fio.
+
+    The middle of a bin may be beyond the maximum, which fio keeps exactly.
+    """
+    own = _latency()
+    histogram = fio.read(FOREIGN / "few.json").classes[0].histogram
+    values = np.repeat(histogram.value_ns, histogram.requests)
+    figures = fio.read(FOREIGN / "few.json").classes[0].figures
+    for name, q in QUANTILES.items():
+        reported_ns = min(own["percentile"][f"{q * 100:.6f}"], own["max"])
+        place = metrics.rank(own["N"], q)
+        assert reported_ns in values[place : place + 2]
+        assert figures[f"response_{name}_ms"] * 1e6 == pytest.approx(values[place])
+    assert figures["response_mean_ms"] == pytest.approx(own["mean"] / 1e6)
+    assert figures["response_max_ms"] == own["max"] / 1e6
+    assert figures["requests"] == own["N"] == 3000
+
+
+def test_quantiles_of_the_histogram_are_within_its_bins_of_those_of_every_request():
+    logged = [row[1] for job in (1, 2) for row in _log(f"few_lat.{job}.log")]
+    assert len(logged) == 3000
+    figures = fio.read(FOREIGN / "few.json").classes[0].figures
+    for name, q in QUANTILES.items():
+        exact_ms = metrics.quantile(logged, q) / 1e6
+        assert abs(figures[f"response_{name}_ms"] - exact_ms) <= exact_ms * fio.BIN_WIDTH
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=300), st.sampled_from([0.5, 0.9, 0.95, 1.0]))
+def test_a_histogram_has_the_rank_quantiles_of_its_values(values, q):
+    counts = {float(value): values.count(value) for value in values}
+    assert Histogram.of(counts, 0.0).quantile_ns(q) == metrics.quantile(values, q)
+
+
+@needs_binary
+def test_logs_have_every_request_of_fio(tmp_path):
+    assert _import(tmp_path, "logs", FOREIGN / "few_lat.1.log", FOREIGN / "few_lat.2.log") == 0
+    study = load_study(tmp_path / "logs")
+    (row,) = class_table(study).to_dicts()
+    own = _latency()
+    assert row["requests"] == own["N"]
+    assert row["response_mean_ms"] == pytest.approx(own["mean"] / 1e6, rel=1e-6)
+    assert row["response_max_ms"] == own["max"] / 1e6
+    (run,) = study.runs
+    rows = pl.read_parquet(run.path / "requests.parquet")
+    assert sorted(rows["client"].unique()) == [0, 1]
+    assert rows["intended_ns"].min() == 0 and rows["intended_ns"].is_sorted()
+    subprocess.run([BINARY, "verify", tmp_path / "logs"], check=True, capture_output=True)
+
+
+@needs_binary
+def test_reads_and_writes_are_classes(tmp_path):
+    assert _import(tmp_path, "mixed", FOREIGN / "log_lat.1.log", FOREIGN / "log_lat.2.log") == 0
+    lines = [row[2] for job in (1, 2) for row in _log(f"log_lat.{job}.log")]
+    table = class_table(load_study(tmp_path / "mixed"))
+    assert dict(table.select("class", "requests").rows()) == {
+        "log-read": lines.count(0),
+        "log-write": lines.count(1),
+    }
+
+
+@needs_binary
+def test_blkparse_has_the_delays_of_its_events(tmp_path):
+    """The text is of a stream made from fio's log: what goes in comes out."""
+    logged = [row[1] for row in _log("few_lat.1.log")][:120]
+    outcome = recorded.block_requests(FOREIGN / "blkparse.txt", "blkparse")
+    rows = pl.from_arrow(outcome.requests)
+    assert sorted(rows["completed_ns"] - rows["intended_ns"]) == sorted(logged)
+    assert (rows["served_ns"] - rows["intended_ns"]).drop_nulls().is_in([2000]).all()
+    assert _import(tmp_path, "block", FOREIGN / "blkparse.txt") == 0
+
+
+@needs_binary
+def test_biosnoop_has_the_documented_delays():
+    outcome = recorded.block_requests(FOREIGN / "biosnoop.txt", "biosnoop")
+    rows = pl.from_arrow(outcome.requests)
+    found = sorted((rows["completed_ns"] - rows["intended_ns"]) / 1e6)
+    assert found == pytest.approx([0.60, 0.61, 0.74, 0.79, 0.93, 0.98, 1.09, 1.24])
+    assert set(rows["class"]) == {"write"}
+
+
+def test_bpftrace_has_a_histogram_and_no_invented_rows():
+    outcome = recorded.bpftrace(FOREIGN / "biosnoop-bt.txt")
+    given_ms = [
+        int(line.split()[-1])
+        for line in (FOREIGN / "biosnoop-bt.txt").read_text().splitlines()
+        if line[:1].isdigit()
+    ]
+    figures = outcome.classes[0].figures
+    assert outcome.requests is None and figures["requests"] == len(given_ms)
+    exact = metrics.quantile(given_ms, 0.5)
+    assert exact <= figures["response_p50_ms"] < exact + 1
+    assert figures["throughput_mb_s"] is None and figures["response_mean_ms"] is None
+
+
+def test_elbencho_has_means_and_no_percentile(tmp_path):
+    outcome = elbencho.read(FOREIGN / "elbencho.csv")
+    assert [one.name for one in outcome.classes] == ["write", "read"]
+    write, read = (one.figures for one in outcome.classes)
+    assert (write["response_mean_ms"], write["response_max_ms"]) == (9.383, 120.903)
+    assert read["throughput_mb_s"] == pytest.approx(9048 * 2**20 / 1e6, rel=0.01)
+    assert read["response_p95_ms"] is None and any("no percentile" in text for text in outcome.unknown)
+    rows = (FOREIGN / "elbencho.csv").read_text().splitlines()
+    header, fields = rows[0].split(","), rows[3].split(",")
+    (tmp_path / "e.json").write_text(json.dumps(dict(zip(header, fields, strict=True))) + "\n")
+    assert elbencho.read(tmp_path / "e.json").classes[0].figures == read
+
+
+def test_percentiles_alone_make_no_rows(tmp_path, capsys):
+    assert _import(tmp_path, "p", FOREIGN / "percentiles.json") == 0
+    assert "percentiles only, without a histogram" in capsys.readouterr().out
+    (run,) = load_study(tmp_path / "p").runs
+    assert not (run.path / "requests.parquet").exists()
+    assert json.loads((run.path / "summary.json").read_text())["histograms"] == {}
+
+
+@pytest.fixture
+def imported(tmp_path):
+    for level, name in (("none", "few.json"), ("bfq", "few2.json")):
+        assert _import(tmp_path, "s", FOREIGN / name, "--level", f"scheduler={level}") == 0
+    return tmp_path / "s"
+
+
+def test_an_imported_run_is_not_valid_but_imported(imported, capsys):
+    study = load_study(imported)
+    assert [run.validity.status for run in study.runs] == ["imported"] * 2
+    reasons = {run.validity.reasons for run in study.runs}
+    assert "R-IMPORTED: imported from few.json by fio 3.33; weir did not judge it" in reasons
+    assert not study.runs_with("valid") and len(study.valid_runs) == 2
+    assert main(["summary", str(imported)]) == 0
+    out = capsys.readouterr().out
+    assert "0 valid, 2 imported" in out and "weir did not judge it" in out
+    assert any("coordinated omission" in line for line in present.provenance(study))
+
+
+def test_report_compare_export_and_notebooks_read_it(imported, tmp_path, monkeypatch, capsys):
+    assert main(["report", str(imported)]) == 0
+    page = (imported / "report.html").read_text()
+    assert "by fio 3.33; weir did not judge it" in page and "planned runs are valid" not in page
+    again = tmp_path / "again"
+    for level, name in (("none", "few2.json"), ("bfq", "few.json")):
+        assert _import(again, "s", FOREIGN / name, "--level", f"scheduler={level}") == 0
+    capsys.readouterr()
+    assert main(["compare", str(imported), str(again / "s"), "--format", "json"]) == 0
+    changes = json.loads(capsys.readouterr().out)["changes"]
+    # Seeds are unknown: runs are never paired across studies.
+    assert changes and not any(change["paired"] for change in changes)
+    assert main(["export", str(imported), str(tmp_path / "out")]) == 0
+    assert set(pl.read_parquet(tmp_path / "out/runs.parquet")["status"]) == {"imported"}
+    monkeypatch.setenv("WEIR_RESULTS", str(tmp_path))
+    notebook = weir.Study("s")
+    assert "2 imported" in repr(notebook)
+    assert notebook.summary("response_p95_ms")["estimate"].cast(pl.Float64).is_finite().all()
+
+
+def test_a_mapping_names_the_cells(tmp_path):
+    for name in ("few.json", "few2.json"):
+        shutil.copy(FOREIGN / name, tmp_path)
+    text = "comparison: {factor: scheduler, baseline: none}\nruns:\n"
+    text += "  - {levels: {scheduler: none}, files: [few.json]}\n"
+    text += "  - {levels: {scheduler: bfq}, files: ['few2*']}\n"
+    (tmp_path / "map.yml").write_text(text)
+    assert _import(tmp_path, "m", "--map", tmp_path / "map.yml") == 0
+    study = load_study(tmp_path / "m")
+    assert study.factors == {"scheduler": ["none", "bfq"]}
+    assert study.comparison == {"factor": "scheduler", "baseline": "none"}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("runs: []", "field `runs` is []"),
+        ("run: []", "field `run` is unknown"),
+        ("runs: [{levels: {a: off}, files: [x]}]", "field `runs[0].levels.a` is False"),
+        ("runs: [{levels: {a: 1}, files: ['*.none']}]", "no file matches `*.none`"),
+        ("comparison: {factor: b}\nruns: [{levels: {a: 1}, files: [few.json]}]", "there is no factor `b`"),
+        ("{", "is not YAML"),
+    ],
+)
+def test_a_wrong_mapping_is_refused(tmp_path, capsys, text, problem):
+    shutil.copy(FOREIGN / "few.json", tmp_path)
+    (tmp_path / "map.yml").write_text(text)
+    assert _import(tmp_path / "results", "m", "--map", tmp_path / "map.yml") == 2
+    assert problem in capsys.readouterr().err
+    assert not (tmp_path / "results/m").exists()
+
+
+def test_what_does_not_go_together_is_refused(imported, capsys):
+    results = imported.parent
+    before = sorted(results.rglob("*"))
+    few, other = FOREIGN / "few.json", FOREIGN / "percentiles.json"
+    for arguments, problem in (
+        ((few, "--level", "scheduler=kyber"), "is in the study already, as run"),
+        ((other, "--level", "scheduler=none"), "give --latency lat"),
+        ((FOREIGN / "elbencho.csv",), "its levels are of the factors none"),
+        ((FOREIGN / "averaged_lat.1.log", "--level", "scheduler=none"), "averages only"),
+        ((FOREIGN / "README.md",), "is of no format that weir imports"),
+        ((FOREIGN / "absent.json",), "there is no such file"),
+        ((few, "--level", "scheduler"), "not FACTOR=LEVEL"),
+        ((), "FILE"),
+    ):
+        if "averages only" in problem and not BINARY.exists():
+            continue
+        assert _import(results, "s", *arguments) == 2, problem
+        assert problem in capsys.readouterr().err
+    assert sorted(results.rglob("*")) == before
+
+
+def test_a_study_that_weir_ran_takes_no_imported_run(study_folder, capsys):
+    assert _import(study_folder.parent, study_folder.name, FOREIGN / "few.json") == 2
+    assert "is a study that weir ran" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda text: text[:3000], "is not whole JSON of fio"),
+        (lambda text: text + text, "holds several JSON objects"),
+        (lambda text: text.replace('"N" : 3000', '"N" : 2999'), "hold 3000 requests, `N` is 2999"),
+        (
+            lambda text: text.replace('"total_ios" : 3000', '"total_ios" : 0'),
+            "no job of it completed a request",
+        ),
+    ],
+)
+def test_a_damaged_result_of_fio_is_refused(tmp_path, change, problem):
+    text = (FOREIGN / "few.json").read_text()
+    assert change(text) != text
+    (tmp_path / "x.json").write_text(change(text))
+    with pytest.raises(InputError, match=problem.replace("`", ".")):
+        fio.read(tmp_path / "x.json")
+
+
+def test_notes_of_fio_before_the_object_are_passed_over(tmp_path):
+    text = (
+        "note: both iodepth >= 1 and synchronous I/O engine are selected\n"
+        + (FOREIGN / "few.json").read_text()
+    )
+    (tmp_path / "x.json").write_text(text)
+    assert fio.read(tmp_path / "x.json").classes == fio.read(FOREIGN / "few.json").classes
+
+
+def test_a_run_with_errors_is_invalid(tmp_path):
+    text = (FOREIGN / "few.json").read_text().replace('"error" : 0', '"error" : 5', 1)
+    (tmp_path / "x.json").write_text(text)
+    assert _import(tmp_path, "e", tmp_path / "x.json") == 0
+    study = load_study(tmp_path / "e")
+    assert [run.validity.status for run in study.runs] == ["invalid"] and not study.valid_runs

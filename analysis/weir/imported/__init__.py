@@ -1,0 +1,1 @@
+"""Import of what other programs measured, as runs of a study."""

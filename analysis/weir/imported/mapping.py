@@ -1,0 +1,132 @@
+"""Which file belongs to which cell: `--level FACTOR=LEVEL` of the command line, or a YAML file.
+
+question: Does bfq slow random reads down?
+comparison: {factor: scheduler, baseline: none}
+runs:
+  - levels: {scheduler: none}
+    files: [none-1.json, none-2.json]      # relative to this file; * and ** are patterns
+  - levels: {scheduler: bfq}
+    files: [bfq-*.json]
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from weir.errors import InputError
+from weir.load import Level
+
+_EXAMPLE = "an example: docs/how-to/other-tools.md"
+_FIELDS = ("question", "comparison", "runs")
+_FIELDS_OF_RUN = ("levels", "files")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Files of one combination of levels."""
+
+    levels: dict[str, Level]
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """The cells of a study, its question, and the comparison that answers it."""
+
+    cells: tuple[Cell, ...]
+    question: str | None = None
+    comparison: dict[str, Any] | None = None
+
+
+def levels(given: Sequence[str]) -> dict[str, Level]:
+    """Levels from `FACTOR=LEVEL`; a level that is a number is one.
+
+    Raises:
+        InputError: one is not of this form, or a factor comes twice.
+    """
+    found: dict[str, Level] = {}
+    for text in given:
+        name, equals, level = text.partition("=")
+        if not equals or not name.strip() or not level.strip():
+            raise InputError("--level", f"is `{text}`, not FACTOR=LEVEL", "for example --level scheduler=bfq")
+        if name in found:
+            raise InputError("--level", f"factor `{name}` comes twice", "a run has one level of a factor")
+        found[name.strip()] = _number(level.strip())
+    return found
+
+
+def _number(text: str) -> Level:
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"-?\d+\.\d+", text) else text
+
+
+def read(path: Path) -> Mapping:
+    """Reads a mapping.
+
+    Raises:
+        InputError: the file is no mapping, or a pattern has no file.
+    """
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(path, "there is no such file", _EXAMPLE) from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(path, f"is not YAML ({' '.join(str(error).split())})", _EXAMPLE) from error
+    if not isinstance(document, dict):
+        raise InputError(path, f"holds a {type(document).__name__}, not fields", _EXAMPLE)
+    _known(document, _FIELDS, path, "")
+    question, comparison, runs = (document.get(name) for name in _FIELDS)
+    if question is not None and not isinstance(question, str):
+        raise InputError(path, f"field `question` is {question!r}, not text", _EXAMPLE)
+    if comparison is not None:
+        if not isinstance(comparison, dict) or not isinstance(comparison.get("factor"), str):
+            raise InputError(path, f"field `comparison` is {comparison!r}, not {{factor: NAME}}", _EXAMPLE)
+        _known(comparison, ("factor", "baseline"), path, "comparison.")
+    if not isinstance(runs, list) or not runs:
+        raise InputError(path, f"field `runs` is {runs!r}, not a list", _EXAMPLE)
+    cells = tuple(_cell(entry, f"runs[{place}]", path) for place, entry in enumerate(runs))
+    return Mapping(cells, question, comparison)
+
+
+def _cell(entry: Any, name: str, path: Path) -> Cell:
+    if not isinstance(entry, dict):
+        raise InputError(path, f"field `{name}` is {entry!r}, not {{levels: ..., files: [...]}}", _EXAMPLE)
+    _known(entry, _FIELDS_OF_RUN, path, f"{name}.")
+    given, files = entry.get("levels", {}), entry.get("files")
+    if not isinstance(given, dict):
+        raise InputError(path, f"field `{name}.levels` is {given!r}, not FACTOR: LEVEL", _EXAMPLE)
+    for factor, level in given.items():
+        # YAML reads `none` as text, but `off`, `no` and `~` as something else.
+        if not isinstance(factor, str) or not isinstance(level, str | int | float) or isinstance(level, bool):
+            problem = f"field `{name}.levels.{factor}` is {level!r}, not text or a number"
+            raise InputError(path, problem, f'put it in quotes, such as {factor}: "off"')
+    if not isinstance(files, list) or not files or not all(isinstance(file, str) for file in files):
+        raise InputError(path, f"field `{name}.files` is {files!r}, not a list of files", _EXAMPLE)
+    found = [one for pattern in files for one in _matching(path, pattern, f"{name}.files")]
+    return Cell(dict(given), tuple(dict.fromkeys(found)))
+
+
+def _matching(path: Path, pattern: str, name: str) -> list[Path]:
+    if not any(mark in pattern for mark in "*?["):
+        return [path.parent / pattern]
+    try:
+        found = sorted(path.parent.glob(pattern))
+    except (NotImplementedError, ValueError) as error:
+        problem = f"field `{name}`: pattern `{pattern}` cannot be used ({error})"
+        raise InputError(path, problem, "give a pattern relative to this file") from error
+    if not found:
+        raise InputError(
+            path, f"field `{name}`: no file matches `{pattern}`", f"patterns are relative to {path.parent}"
+        )
+    return found
+
+
+def _known(document: dict[str, Any], names: Sequence[str], path: Path, before: str) -> None:
+    for name in document:
+        if name not in names:
+            raise InputError(path, f"field `{before}{name}` is unknown", f"known: {', '.join(names)}")
