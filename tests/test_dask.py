@@ -4,11 +4,12 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tarfile
-import time
+from pathlib import Path
 
 import pytest
-from support import ROOT, WEIR, hidden, wait_for, weir
+from support import PATIENCE_S, ROOT, WEIR, hidden, wait_for, weir
 from test_simulate import STUDY, contents
 
 distributed = pytest.importorskip(
@@ -16,7 +17,7 @@ distributed = pytest.importorskip(
 )
 # Dask's event loops and sockets outlive a test for a moment.
 pytestmark = pytest.mark.filterwarnings("ignore")
-#: Workers that are killed in turn.
+#: Workers that are killed in turn; 100 in the long test.
 KILLS = int(os.environ.get("WEIR_DASK_KILLS", "6"))
 
 
@@ -34,10 +35,11 @@ def cluster(tmp_path):
     made.close()
 
 
-def pids(cluster):
-    """Processes of the workers."""
-    with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
-        return sorted(client.run(os.getpid).values())
+def start_worker(cluster, folder):
+    """A worker without nanny, as a job scheduler starts one: nobody replaces it when it is killed."""
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
+    options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(folder)]
+    return subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def on_dask(cluster, study, out, *options):
@@ -66,35 +68,49 @@ def test_results_are_those_of_one_machine_and_are_resumed(tmp_path, cluster):
     assert refused.returncode == 1 and str(damaged.name) in refused.stderr
 
 
-def test_workers_that_are_killed_lose_nothing(tmp_path, cluster):
-    """Workers are killed in turn while runs are under way; each run is stored once."""
+def test_workers_that_are_killed_lose_nothing(tmp_path):
+    """Workers are killed in turn, by pid, while each simulates; each run is stored once."""
     study, out = tmp_path / "trial.yml", tmp_path / "results"
-    repetitions = max(20, KILLS * 4)
+    repetitions = KILLS * 6
     study.write_text(STUDY.replace("repetitions: 2", f"repetitions: {repetitions}"))
-    assert weir("simulate", study, "--out", tmp_path / "plain").returncode == 0
-    command = [WEIR, "simulate", study, "--dask", cluster.scheduler_address, "--out", out]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        killed = 0
-        # Workers under way are killed only.
-        wait_for(lambda: list(out.glob("trial/*/run.json")), "the first runs")
-        while process.poll() is None and killed < KILLS:
-            for pid in pids(cluster)[killed % 2 :][:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed += 1
-            time.sleep(0.4)
-        stdout, stderr = process.communicate(timeout=600)
+    assert weir("simulate", study, "--out", tmp_path / "plain", "--no-sync").returncode == 0
+    runs = repetitions * 4
+    with distributed.LocalCluster(
+        n_workers=0, processes=True, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        workers = [start_worker(cluster, tmp_path) for _ in range(2)]
+        command = [WEIR, "simulate", study, "--dask", cluster.scheduler_address, "--out", out]
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+        def simulates(worker):
+            """Whether the worker has a child: a `weir simulate` of its own."""
+            children = Path(f"/proc/{worker.pid}/task").glob("*/children")
+            return process.poll() is not None or any(file.read_text().strip() for file in children)
+
+        try:
+            for number in range(KILLS):
+                victim = workers[number % 2]
+                wait_for(lambda worker=victim: simulates(worker), "the worker to simulate", 60)
+                assert process.poll() is None, f"the study ended after {number} kills: make it longer"
+                victim.kill()
+                victim.wait()
+                workers[number % 2] = start_worker(cluster, tmp_path)
+            stdout, stderr = process.communicate(timeout=PATIENCE_S + 10 * KILLS)
+        finally:
+            for one in [process, *workers]:
+                one.kill()
+                one.wait()
     assert process.returncode == 0, stderr
-    assert killed == KILLS, f"the study ended after {killed} kills: make it longer"
-    assert f"trial: {repetitions * 4} runs stored, all valid" in stdout
+    assert f"trial: {runs} runs stored, all valid" in stdout
     assert contents(out / "trial") == contents(tmp_path / "plain/trial")
     assert weir("verify", "--strict", out).returncode == 0 and hidden(out / "trial") == []
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path, cluster):
     study, out = tmp_path / "trial.yml", tmp_path / "results"
-    study.write_text(STUDY.replace("repetitions: 2", "repetitions: 200"))
+    study.write_text(STUDY.replace("repetitions: 2", "repetitions: 100"))
     command = [WEIR, "simulate", study, "--dask", cluster.scheduler_address, "--out", out]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         wait_for(lambda: list(out.glob("trial/*/run.json")), "the first runs")
@@ -102,7 +118,7 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, cluster):
         _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130 and "the same command continues" in stderr
     finished = len(list(out.glob("trial/*/run.json")))
-    assert 0 < finished < 800
+    assert 0 < finished < 400
     assert weir("verify", "--strict", out).returncode == 0 and hidden(out / "trial") == []
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 
 import pytest
 from support import ROOT, WEIR, hidden, wait_for, weir
@@ -164,7 +165,7 @@ def test_dask_jobqueue_starts_workers_by_slurm(study, slurm, monkeypatch):
     jobqueue = pytest.importorskip("dask_jobqueue", reason="pip install dask-jobqueue")
     for name in ("SLURM_CONF", "PATH"):
         monkeypatch.setenv(name, slurm[name])
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "analysis"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "analysis"), *sys.path]))
     with jobqueue.SLURMCluster(
         cores=1,
         memory="1GiB",

@@ -108,7 +108,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         all.present.len()
     );
     if problems > 0 {
-        eprintln!("Simulate what was left out again: weir plan {} --missing {}", plan.study, args.out.display());
+        eprintln!(
+            "Simulate what was left out again: weir plan {} --missing {}",
+            plan.study,
+            args.out.display()
+        );
     }
     Ok(match (problems, all.invalid.len()) {
         (0, 0) => ExitCode::SUCCESS,

@@ -85,7 +85,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         )));
     }
     if let Some(address) = &args.dask {
-        return analysis::simulate(address, &args.study, &args.out, args.label.as_deref(), args.retry_invalid);
+        return analysis::simulate(
+            address,
+            &args.study,
+            &args.out,
+            args.label.as_deref(),
+            args.retry_invalid,
+        );
     }
     let (part, parts) = shard(args.shard.as_deref())?;
     let known: HashSet<&str> =

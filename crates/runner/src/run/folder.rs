@@ -145,7 +145,8 @@ impl RunFolder {
     /// The folder cannot be written.
     pub(crate) fn write_run(&self, run: &Run) -> Result<(), Error> {
         let path = self.partial.join(RUN);
-        let document = run_document(run).map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
+        let document =
+            run_document(run).map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
         write_json(&path, &document)
     }
 

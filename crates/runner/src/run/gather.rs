@@ -206,9 +206,7 @@ fn copy(from: &mut impl Read, to: &mut File) -> io::Result<io::Result<()>> {
 /// The run's id, of the path of a file in a run's folder; `None` for any other path.
 fn run_of(path: &Path) -> Option<String> {
     let parts: Vec<Component> = path.components().collect();
-    let is_plain = |part: &Component| {
-        matches!(part, Component::Normal(name) if !name.as_encoded_bytes().starts_with(b"."))
-    };
+    let is_plain = |part: &Component| matches!(part, Component::Normal(name) if !name.as_encoded_bytes().starts_with(b"."));
     if parts.len() < 2 || !parts.iter().all(is_plain) {
         return None;
     }
