@@ -134,8 +134,15 @@ def test_slurm_array_whose_workers_are_killed(study, slurm):
         count = len((study / "tasks.txt").read_text().splitlines())
         script = f'sed -n "${{SLURM_ARRAY_TASK_ID}}p" {study}/tasks.txt | sh'
         done = subprocess.run(
-            ["sbatch", "--parsable", f"--array=1-{count}", f"--chdir={ROOT}", f"--output={study}/log-%a"]
-            + ["--wrap", script],
+            [
+                "sbatch",
+                "--parsable",
+                f"--array=1-{count}",
+                f"--chdir={ROOT}",
+                f"--output={study}/log-%a",
+                "--wrap",
+                script,
+            ],
             env=slurm,
             capture_output=True,
             text=True,

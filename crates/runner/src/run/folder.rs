@@ -107,7 +107,7 @@ impl RunFolder {
     }
 
     /// The folder outlives this.
-    pub(crate) fn to_outlive(mut self, durability: Durability) -> Self {
+    pub(crate) fn outliving(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }

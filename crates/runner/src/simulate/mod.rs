@@ -52,7 +52,7 @@ pub fn simulate(
         return Ok(Outcome::Present);
     }
     // Another process may carry out the same run; its outcome is the same.
-    let place = RunFolder::wait(results, &run.id)?.to_outlive(durability);
+    let place = RunFolder::wait(results, &run.id)?.outliving(durability);
     if is_present() {
         return Ok(Outcome::Present);
     }
