@@ -13,6 +13,17 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=__version__)
     commands = made.add_subparsers(required=True, dest="command", metavar="COMMAND")
 
+    simulate = commands.add_parser(
+        "simulate",
+        help="simulate a study on the workers of a Dask scheduler: weir simulate --dask",
+        description="Exit codes: 0 all runs are stored, 1 some could not be had, 3 some are invalid.",
+    )
+    simulate.add_argument("study", metavar="STUDY", help="a study, by name or file")
+    simulate.add_argument("--dask", required=True, metavar="ADDRESS", help="the scheduler")
+    simulate.add_argument("--out", type=Path, default="results", metavar="DIR", help="folder of results")
+    simulate.add_argument("--label", metavar="NAME", help="label of the runs")
+    simulate.add_argument("--retry-invalid", action="store_true", help="replace invalid runs")
+
     metrics = commands.add_parser("metrics", help="compute metrics.json of every valid run")
     _add_study(metrics)
 

@@ -49,6 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
 
 
+def _simulate(options: argparse.Namespace, console: Console) -> int:
+    from weir.dask_engine import command
+
+    return command(options.study, options.dask, options.out, options.label, options.retry_invalid)
+
+
 def _metrics(options: argparse.Namespace, console: Console) -> int:
     from weir.derive import keep_metrics
     from weir.load import load_study
@@ -479,6 +485,7 @@ def _print(console: Console, table: pl.DataFrame, title: str) -> None:
 
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
+    "simulate": _simulate,
     "metrics": _metrics,
     "report": _report,
     "summary": _summary,

@@ -49,6 +49,35 @@ pub fn power(project: &Project, study: &str, results: Option<&Path>) -> anyhow::
     anyhow::Error::new(command.exec()).context(python.display().to_string())
 }
 
+/// Replaces this process by the one that lets the workers of a Dask scheduler simulate the runs of a study.
+///
+/// # Errors
+/// There is no Python with the package, or the process cannot be replaced.
+pub fn simulate(
+    address: &str,
+    study: &str,
+    results: &Path,
+    label: Option<&str>,
+    retry_invalid: bool,
+) -> anyhow::Result<ExitCode> {
+    let project = Project::find()?;
+    let python = python(&project)?;
+    let mut command = Command::new(&python);
+    command.args(["-m", "weir", "simulate", study, "--dask", address, "--out"]).arg(results);
+    if let Some(label) = label {
+        command.args(["--label", label]);
+    }
+    if retry_invalid {
+        command.arg("--retry-invalid");
+    }
+    command.env("WEIR_ROOT", project.root());
+    // The same binary makes the plan, is compared with those of the workers, and stores the runs.
+    if let Ok(own) = std::env::current_exe() {
+        command.env("WEIR_BINARY", own);
+    }
+    Err(anyhow::Error::new(command.exec()).context(python.display().to_string()))
+}
+
 /// Why there is no Python with the package; none if there is one.
 pub fn missing(project: &Project) -> Option<String> {
     python(project).err().map(|error| error.to_string())

@@ -6,7 +6,7 @@ use clap::Command;
 
 /// Headings with the subcommands below them, in the order of the help.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Studies", &["init", "list", "schema", "check", "plan", "run", "simulate", "verify", "clean"]),
+    ("Studies", &["init", "list", "schema", "check", "plan", "run", "simulate", "gather", "verify", "clean"]),
     (
         "Results",
         &[

@@ -19,6 +19,7 @@ mod documents;
 mod exit;
 mod fetch;
 mod fsbench;
+mod gather;
 mod generate;
 mod help;
 mod init;
@@ -79,6 +80,7 @@ enum Command {
     Queue(queue::Args),
     Schema(schema::Args),
     List(list::Args),
+    Gather(gather::Args),
     Device(device::Args),
     Disks(disks::Args),
     Generate(generate::Args),
@@ -180,6 +182,7 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(args),
         Command::Device(args) => device::run(args),
         Command::Disks(args) => disks::run(args),
+        Command::Gather(args) => gather::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Run(args) => run::run(args),
         Command::Join(args) => join::run(args),

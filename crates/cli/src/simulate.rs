@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use weir_runner::{Error, Outcome, Status};
+use weir_runner::{Durability, Error, Outcome, Status};
 use weir_study::{Plan, Run, Testbed, to_rows};
 
+use crate::analysis;
 use crate::exit::bad_input;
 use crate::memory;
 use crate::plan::{describe, duration};
@@ -54,6 +55,13 @@ pub struct Args {
     /// Label of the runs, in place of that of the study: keeps the runs of two kernels or commits apart.
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
+    /// Do not wait for the disk: a crash of the host may damage runs. For a folder that `weir gather` reads and checks.
+    #[arg(long)]
+    no_sync: bool,
+    /// Let the workers of the Dask scheduler at this address, such as tcp://10.0.0.1:8786, simulate the runs. They send the
+    /// folders of runs back: no file system is shared. Ctrl-C keeps finished runs; the same command continues.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "shard", "ids", "repetitions", "no_sync"])]
+    dask: Option<String>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -75,6 +83,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             "{}: its testbed is device: use `make study STUDY={}`, or say `testbed: [device, simulator]`",
             plan.study, plan.study
         )));
+    }
+    if let Some(address) = &args.dask {
+        return analysis::simulate(
+            address,
+            &args.study,
+            &args.out,
+            args.label.as_deref(),
+            args.retry_invalid,
+        );
     }
     let (part, parts) = shard(args.shard.as_deref())?;
     let known: HashSet<&str> =
@@ -113,9 +130,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let runs: Vec<&Run> = plan.runs.iter().filter(is_wanted).collect();
     let progress = Progress::new(&plan.study, &runs);
+    let durability = if args.no_sync { Durability::Process } else { Durability::Crash };
     let began = Instant::now();
     let done = at_once(jobs, &runs, |run| {
-        let outcome = weir_runner::simulate(run, &results, args.retry_invalid);
+        let outcome = weir_runner::simulate(run, &results, args.retry_invalid, durability);
         outcome.map(|outcome| progress.tell(run, &outcome, &results)).map_err(|error| match error {
             Error::Refused(_) => bad_input(format!("run {} {}: {error}", run.id, describe(run))),
             Error::Failed(_) | Error::Unavailable(_) => anyhow::Error::new(error),
@@ -164,7 +182,7 @@ fn at_once<T: Sync, R: Send>(
 }
 
 /// Writes the plan beside the runs atomically. An equal plan is not written again.
-fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
+pub fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
     let text = to_rows(plan)? + "\n";
     let file = results.join(plan.file_name());
     if std::fs::read_to_string(&file).is_ok_and(|there| there == text) {

@@ -247,6 +247,13 @@ impl Found {
     }
 }
 
+/// Damages of a run's folder, which must have a manifest.
+pub fn damages(folder: &Path) -> Vec<Damage> {
+    let mut found = Found::default();
+    found.check(folder, true);
+    found.problems
+}
+
 type Check = fn(&Path) -> Result<(), Damage>;
 
 /// Content check of a run's files, by name.

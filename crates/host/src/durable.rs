@@ -60,6 +60,17 @@ pub fn sync_folder(folder: &Path) -> Result<(), Error> {
     File::open(folder).and_then(|open| open.sync_all()).map_err(Error::io("cannot synchronise", folder))
 }
 
+/// Makes durable everything that was written to the file system of a folder: one wait for the disk in place of one for each of
+/// many files. It also waits for what other programs wrote there.
+///
+/// # Errors
+/// The folder cannot be opened, or something could not be written.
+pub fn sync_file_system(folder: &Path) -> Result<(), Error> {
+    File::open(folder)
+        .and_then(|open| rustix::fs::syncfs(&open).map_err(Into::into))
+        .map_err(Error::io("cannot synchronise the file system of", folder))
+}
+
 /// Makes durable all files and folders below and including a folder. Links are not followed.
 ///
 /// # Errors

@@ -102,6 +102,18 @@ fn random() -> Result<String, Error> {
 /// # Errors
 /// [`Error::Refused`] if it holds anything else; nothing was touched.
 pub fn claim(folder: &Path, owner: &Owner, purpose: &str) -> Result<(), Error> {
+    mark(folder, owner, purpose, true)
+}
+
+/// As [`claim`], without waiting for the disk: for a folder that need not outlive a crash of the host.
+///
+/// # Errors
+/// As [`claim`].
+pub fn claim_unsynced(folder: &Path, owner: &Owner, purpose: &str) -> Result<(), Error> {
+    mark(folder, owner, purpose, false)
+}
+
+fn mark(folder: &Path, owner: &Owner, purpose: &str, is_durable: bool) -> Result<(), Error> {
     if is_owned(folder, owner)? {
         return Ok(());
     }
@@ -117,14 +129,15 @@ pub fn claim(folder: &Path, owner: &Owner, purpose: &str) -> Result<(), Error> {
     // Never over a marker that came meanwhile.
     let opened = File::options().write(true).create_new(true).mode(0o600).open(&path);
     let mut file = opened.map_err(Error::io("cannot write", &path))?;
-    if let Err(error) = file.write_all(&text).and_then(|()| file.sync_all()) {
+    let written = file.write_all(&text).and_then(|()| if is_durable { file.sync_all() } else { Ok(()) });
+    if let Err(error) = written {
         let _ = fs::remove_file(&path);
         return Err(Error::io("cannot write", &path)(error));
     }
     if read_marker(folder)? != Some(marker) {
         return Err(Error::Refused(format!("{}: another weir claims this folder", folder.display())));
     }
-    sync_folder(folder)
+    if is_durable { sync_folder(folder) } else { Ok(()) }
 }
 
 /// Whether [`claim`] could mark a folder that bears no marker: it is not there, or is a folder and empty (`lost+found` and an

@@ -27,6 +27,8 @@ pub use device::medium::{Medium, of_classes, of_devices};
 pub use device::queue_record::{PutBack, put_back as put_queues_back};
 pub use error::Error;
 pub use joint::{Joined, join, observe};
+pub use run::folder::Durability;
+pub use run::gather::{Gathered, Gathering};
 pub use run::outcome::{Outcome, Timing};
 pub use run::sweep::{sweep, sweep_parts};
 pub use run::undo::{Recovered, recover};

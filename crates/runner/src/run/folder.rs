@@ -11,7 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use weir_host::durable::{sync_folder, sync_tree};
 use weir_host::lock::NameLock;
 use weir_host::owned::{self, Owner};
@@ -25,6 +25,17 @@ use crate::run::sweep::{OWN_FOLDER, making, remove_dead, remove_published, try_l
 
 /// A host's record of the run's hosts and clocks, in the folder of its part.
 pub(crate) const PART: &str = "part.json";
+/// The file with everything that decides the outcome of a run.
+pub(crate) const RUN: &str = "run.json";
+
+/// What a complete folder outlives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// A crash of the host: everything is synchronised before the folder gets its name.
+    Crash,
+    /// The end of the process only: for a folder that is moved elsewhere and checked there.
+    Process,
+}
 
 /// Folder of a run, or of a host's part of it, that this process makes while it holds the lock on its name.
 #[derive(Debug)]
@@ -34,6 +45,7 @@ pub(crate) struct RunFolder {
     replaced: PathBuf,
     folder: PathBuf,
     owner: Owner,
+    durability: Durability,
     _lock: NameLock,
 }
 
@@ -90,7 +102,14 @@ impl RunFolder {
         let partial = results.join(format!(".{name}.partial"));
         let replaced = results.join(format!(".{name}.replaced"));
         making.insert(partial.clone());
-        Ok(RunFolder { run: run.to_owned(), partial, replaced, folder, owner, _lock: lock })
+        let durability = Durability::Crash;
+        Ok(RunFolder { run: run.to_owned(), partial, replaced, folder, owner, durability, _lock: lock })
+    }
+
+    /// The folder outlives this.
+    pub(crate) fn outliving(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
     }
 
     /// Folder of the run's data until it is complete.
@@ -113,7 +132,11 @@ impl RunFolder {
             return Err(Error::Refused(format!("{left}. Move it away: run {} needs the name", self.run)));
         }
         let purpose = format!("run {}, not complete; made by process {}", self.run, std::process::id());
-        owned::claim(&self.partial, &self.owner, &purpose).map_err(Error::from)
+        match self.durability {
+            Durability::Crash => owned::claim(&self.partial, &self.owner, &purpose)?,
+            Durability::Process => owned::claim_unsynced(&self.partial, &self.owner, &purpose)?,
+        }
+        Ok(())
     }
 
     /// Writes `run.json`.
@@ -121,11 +144,9 @@ impl RunFolder {
     /// # Errors
     /// The folder cannot be written.
     pub(crate) fn write_run(&self, run: &Run) -> Result<(), Error> {
-        let path = self.partial.join("run.json");
-        let mut document = serde_json::to_value(run)
-            .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
-        // A run with this field has a manifest, which is reported if it is missing.
-        document[RESULTS_FORMAT_FIELD] = json!(RESULTS_FORMAT);
+        let path = self.partial.join(RUN);
+        let document =
+            run_document(run).map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
         write_json(&path, &document)
     }
 
@@ -148,18 +169,20 @@ impl RunFolder {
         let text = manifest.text().map_err(Error::failed)?;
         let path = self.partial.join(MANIFEST);
         fs::write(&path, text).map_err(Error::io("cannot write", &path))?;
-        sync_tree(&self.partial)?;
+        let is_durable = self.durability == Durability::Crash;
+        if is_durable {
+            sync_tree(&self.partial)?;
+        }
         let above = folder.parent().unwrap_or(folder);
         fs::create_dir_all(above).map_err(Error::io("cannot make", above))?;
         owned::release(&self.partial, &self.owner)?;
-        if folder.symlink_metadata().is_ok() {
-            fs::rename(folder, &self.replaced).map_err(Error::io("cannot replace", folder))?;
-        }
-        fs::rename(&self.partial, folder).map_err(Error::io("cannot complete", folder))?;
-        sync_folder(above)?;
-        // The folder of the parts may be new.
-        if let Some(results) = self.partial.parent().filter(|results| *results != above) {
-            sync_folder(results)?;
+        move_over(&self.partial, folder, &self.replaced)?;
+        if is_durable {
+            sync_folder(above)?;
+            // The folder of the parts may be new.
+            if let Some(results) = self.partial.parent().filter(|results| *results != above) {
+                sync_folder(results)?;
+            }
         }
         if let Some(left) = remove_published(&self.replaced, &self.run)? {
             eprintln!("{left}");
@@ -172,6 +195,28 @@ impl Drop for RunFolder {
     fn drop(&mut self) {
         making().remove(&self.partial);
     }
+}
+
+/// Gives a complete folder its final name. One that has the name gets the name `replaced`.
+///
+/// # Errors
+/// A folder cannot be renamed.
+pub(crate) fn move_over(complete: &Path, folder: &Path, replaced: &Path) -> Result<(), Error> {
+    if folder.symlink_metadata().is_ok() {
+        fs::rename(folder, replaced).map_err(Error::io("cannot replace", folder))?;
+    }
+    fs::rename(complete, folder).map_err(Error::io("cannot complete", folder))
+}
+
+/// Content of `run.json`.
+///
+/// # Errors
+/// Never, with the fields that there are.
+pub(crate) fn run_document(run: &Run) -> Result<Value, serde_json::Error> {
+    let mut document = serde_json::to_value(run)?;
+    // A run with this field has a manifest, which is reported if it is missing.
+    document[RESULTS_FORMAT_FIELD] = json!(RESULTS_FORMAT);
+    Ok(document)
 }
 
 /// Folder of all fetched parts of a run: one for each host.
@@ -210,7 +255,7 @@ mod tests {
     use super::*;
     use crate::run::sweep::{sweep, sweep_parts, take_back};
 
-    const RUN: &str = "0123456789ab";
+    const ID: &str = "0123456789ab";
 
     #[test]
     fn many_threads_begin_in_a_new_folder_of_results() {
@@ -228,7 +273,7 @@ mod tests {
     }
 
     fn written(results: &Path, text: &str) -> RunFolder {
-        let folder = RunFolder::take(results, RUN).unwrap();
+        let folder = RunFolder::take(results, ID).unwrap();
         folder.make().unwrap();
         fs::create_dir(folder.partial().join("logs")).unwrap();
         write_json(&folder.partial().join("observed.json"), &json!(text)).unwrap();
@@ -249,27 +294,27 @@ mod tests {
     #[test]
     fn a_published_folder_is_sealed_and_replaces_the_one_before() {
         let place = tempfile::tempdir().unwrap();
-        let target = place.path().join(RUN);
+        let target = place.path().join(ID);
         for text in ["first", "second"] {
             written(place.path(), text).publish().unwrap();
             fs::write(target.join(METRICS), "derived").unwrap();
         }
-        assert_eq!(names(place.path()), [RUN]);
+        assert_eq!(names(place.path()), [ID]);
         assert_eq!(fs::read_to_string(target.join("logs/a.log")).unwrap(), "second");
         assert!(!target.join(owned::MARKER).exists());
         let manifest = Manifest::read(&target).unwrap().unwrap();
         assert_eq!(manifest.compare(&target, Depth::Content).unwrap(), []);
-        assert_eq!(manifest.run, RUN);
+        assert_eq!(manifest.run, ID);
     }
 
     #[test]
     fn what_a_user_put_into_a_replaced_run_is_left() {
         let place = tempfile::tempdir().unwrap();
-        let target = place.path().join(RUN);
+        let target = place.path().join(ID);
         written(place.path(), "first").publish().unwrap();
         fs::write(target.join("notes.txt"), "mine").unwrap();
         written(place.path(), "second").publish().unwrap();
-        let replaced = place.path().join(format!(".{RUN}.replaced"));
+        let replaced = place.path().join(format!(".{ID}.replaced"));
         assert_eq!(fs::read_to_string(replaced.join("notes.txt")).unwrap(), "mine");
         assert!(!replaced.join("observed.json").exists());
         assert!(sweep(place.path()).unwrap()[0].contains("did not write"));
@@ -278,10 +323,10 @@ mod tests {
     #[test]
     fn a_users_folder_of_a_partial_name_is_left_and_refused() {
         let place = tempfile::tempdir().unwrap();
-        let partial = place.path().join(format!(".{RUN}.partial"));
+        let partial = place.path().join(format!(".{ID}.partial"));
         fs::create_dir(&partial).unwrap();
         fs::write(partial.join("photo.jpg"), "precious").unwrap();
-        let folder = RunFolder::take(place.path(), RUN).unwrap();
+        let folder = RunFolder::take(place.path(), ID).unwrap();
         let refused = folder.make().unwrap_err();
         assert!(refused.is_refusal() && refused.to_string().contains(".partial"), "{refused}");
         folder.discard();
@@ -319,7 +364,7 @@ mod tests {
         take_back(&partial).unwrap();
         assert!(sweep(place.path()).unwrap()[0].contains("another process"));
         assert!(partial.exists());
-        assert!(RunFolder::take(place.path(), RUN).unwrap_err().is_refusal());
+        assert!(RunFolder::take(place.path(), ID).unwrap_err().is_refusal());
         drop(folder);
         assert_eq!(sweep(place.path()).unwrap(), [""; 0]);
         assert_eq!(names(place.path()), [""; 0]);
@@ -329,7 +374,7 @@ mod tests {
     fn a_process_that_died_just_before_the_name_left_a_sealed_folder() {
         let place = tempfile::tempdir().unwrap();
         let folder = written(place.path(), "whole");
-        let target = place.path().join(RUN);
+        let target = place.path().join(ID);
         folder.publish().unwrap();
         let partial = folder.partial().to_owned();
         fs::rename(&target, &partial).unwrap();
@@ -341,16 +386,16 @@ mod tests {
     #[test]
     fn parts_that_weir_made_are_removed_and_damaged_ones_told() {
         let place = tempfile::tempdir().unwrap();
-        let parts = place.path().join(format!(".{RUN}.parts"));
+        let parts = place.path().join(format!(".{ID}.parts"));
         for host in ["a", "b"] {
-            let folder = RunFolder::take_part(place.path(), RUN, host).unwrap();
+            let folder = RunFolder::take_part(place.path(), ID, host).unwrap();
             folder.make().unwrap();
             write_json(&folder.partial().join("part.json"), &json!(host)).unwrap();
             folder.publish().unwrap();
         }
-        check_part(&parts.join("a"), RUN).unwrap();
+        check_part(&parts.join("a"), ID).unwrap();
         fs::write(parts.join("a/part.json"), "\"b\"\n").unwrap();
-        let error = check_part(&parts.join("a"), RUN).unwrap_err().to_string();
+        let error = check_part(&parts.join("a"), ID).unwrap_err().to_string();
         assert!(error.contains("a/part.json: is damaged"), "{error}");
         assert!(check_part(&parts.join("b"), "other").is_err());
         fs::create_dir(parts.join("mine")).unwrap();

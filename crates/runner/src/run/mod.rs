@@ -4,6 +4,7 @@ pub(crate) mod barrier;
 pub(crate) mod carry_out;
 pub(crate) mod finish;
 pub(crate) mod folder;
+pub(crate) mod gather;
 pub(crate) mod load;
 pub(crate) mod measure;
 pub(crate) mod outcome;

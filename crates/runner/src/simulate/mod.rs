@@ -22,7 +22,7 @@ use weir_study::{Records, Run, Testbed};
 
 use crate::Error;
 use crate::context::write_json;
-use crate::run::folder::RunFolder;
+use crate::run::folder::{Durability, RunFolder};
 use crate::run::outcome::{Outcome, Timing};
 use crate::run::series as responses;
 use crate::validity::rule::{Status, Validity, is_invalid, outcome};
@@ -40,14 +40,19 @@ const GRACE_NS: u64 = 10_000_000_000;
 ///
 /// # Errors
 /// [`Error::Refused`] if the run cannot be simulated, [`Error::Failed`] if its folder cannot be written.
-pub fn simulate(run: &Run, results: &Path, retry_invalid: bool) -> Result<Outcome, Error> {
+pub fn simulate(
+    run: &Run,
+    results: &Path,
+    retry_invalid: bool,
+    durability: Durability,
+) -> Result<Outcome, Error> {
     let folder = results.join(&run.id);
     let is_present = || folder.is_dir() && !(retry_invalid && is_invalid(&folder));
     if is_present() {
         return Ok(Outcome::Present);
     }
     // Another process may carry out the same run; its outcome is the same.
-    let place = RunFolder::wait(results, &run.id)?;
+    let place = RunFolder::wait(results, &run.id)?.outliving(durability);
     if is_present() {
         return Ok(Outcome::Present);
     }

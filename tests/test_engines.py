@@ -1,0 +1,191 @@
+"""`weir plan --tasks` under the engines that it is made for: GNU parallel, and Slurm on one node."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+from support import ROOT, WEIR, hidden, wait_for, weir
+from test_simulate import STUDY, contents
+
+#: Programs of a Slurm cluster on one node: apt-get install slurmctld slurmd slurm-client munge.
+SLURM = ("slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scancel", "munged")
+PATH = f"{os.environ['PATH']}:/usr/sbin"
+ABSENT = [name for name in SLURM if shutil.which(name, path=PATH) is None]
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study, and the commands that simulate it one run at a time, into `results`."""
+    file, out = tmp_path / "trial.yml", tmp_path / "results"
+    file.write_text(STUDY)
+    assert weir("simulate", file, "--out", tmp_path / "plain").returncode == 0
+    printed = weir("plan", file, "--tasks", 1, "--missing", out).stdout
+    tasks = tmp_path / "tasks.txt"
+    tasks.write_text(printed.replace("weir simulate", f"{WEIR} simulate"))
+    return tmp_path
+
+
+def is_whole(folder):
+    assert contents(folder / "results/trial") == contents(folder / "plain/trial")
+    assert hidden(folder / "results/trial") == []
+    return True
+
+
+@pytest.mark.skipif(shutil.which("parallel") is None, reason="GNU parallel: apt-get install parallel")
+def test_gnu_parallel(study):
+    with (study / "tasks.txt").open() as tasks:
+        done = subprocess.run(
+            ["parallel", "--jobs", "2"], stdin=tasks, cwd=ROOT, capture_output=True, text=True, check=False,
+            env=os.environ | {"HOME": str(study)},
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert is_whole(study)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """A Slurm cluster of this host on loopback; returns the environment of its commands."""
+    if ABSENT:
+        pytest.skip(f"no {', '.join(ABSENT)}: apt-get install slurmctld slurmd slurm-client munge")
+    if os.geteuid() != 0:
+        pytest.skip("slurmd needs root")
+    place = tmp_path / "slurm"
+    for name in ("state", "spool", "munge"):
+        (place / name).mkdir(parents=True)
+    key = place / "munge/key"
+    key.write_bytes(os.urandom(128))
+    key.chmod(0o400)
+    host = socket.gethostname().split(".")[0]
+    conf = place / "slurm.conf"
+    conf.write_text(f"""\
+ClusterName=weir
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={free_port()}
+SlurmdPort={free_port()}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={place}/munge/socket
+StateSaveLocation={place}/state
+SlurmdSpoolDir={place}/spool
+SlurmctldPidFile={place}/slurmctld.pid
+SlurmdPidFile={place}/slurmd.pid
+SlurmctldLogFile={place}/slurmctld.log
+SlurmdLogFile={place}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+MpiDefault=none
+MailProg=/bin/true
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+""")
+    munge = [f"--{name}={place}/munge/{name.split('-')[0]}" for name in ("socket", "pid-file", "log-file")]
+    munge += [f"--seed-file={place}/munge/seed", f"--key-file={key}"]
+    commands = [
+        ["munged", "--force", "--foreground", *munge],
+        ["slurmctld", "-D", "-f", str(conf)],
+        ["slurmd", "-D", "-f", str(conf)],
+    ]
+    environment = os.environ | {"SLURM_CONF": str(conf), "PATH": PATH}
+    started = []
+    try:
+        for command in commands:
+            with (place / f"{command[0]}.out").open("w") as log:
+                started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+            if command[0] == "munged":
+                wait_for((place / "munge/socket").exists, "munged", 20)
+
+        def is_idle():
+            told = subprocess.run(
+                ["sinfo", "-h", "-o", "%T"], env=environment, capture_output=True, text=True
+            )
+            return told.stdout.strip() == "idle"
+
+        wait_for(is_idle, f"Slurm; see {place}", 60)
+        yield environment
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in reversed(started):
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def test_slurm_array_whose_workers_are_killed(study, slurm):
+    """Each task of the array is killed once at some moment; a second array has what is missing."""
+
+    def submit():
+        count = len((study / "tasks.txt").read_text().splitlines())
+        script = f'sed -n "${{SLURM_ARRAY_TASK_ID}}p" {study}/tasks.txt | sh'
+        done = subprocess.run(
+            [
+                "sbatch",
+                "--parsable",
+                f"--array=1-{count}",
+                f"--chdir={ROOT}",
+                f"--output={study}/log-%a",
+                "--wrap",
+                script,
+            ],
+            env=slurm,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    def is_over():
+        return not subprocess.run(["squeue", "-h"], env=slurm, capture_output=True, text=True).stdout.strip()
+
+    job = submit()
+    wait_for(lambda: list((study / "results").glob("trial/*/run.json")), "the first run", 60)
+    # Slurm kills what runs, and takes back what waits.
+    subprocess.run(["scancel", "--signal=KILL", job], env=slurm, check=True)
+    subprocess.run(["scancel", job], env=slurm, check=True)
+    wait_for(is_over, "the array to end", 60)
+    left = weir("plan", study / "trial.yml", "--tasks", 1, "--missing", study / "results").stdout
+    if left:
+        (study / "tasks.txt").write_text(left.replace("weir simulate", f"{WEIR} simulate"))
+        submit()
+        wait_for(is_over, "the second array", 120)
+    assert is_whole(study)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_jobqueue_starts_workers_by_slurm(study, slurm, monkeypatch):
+    jobqueue = pytest.importorskip("dask_jobqueue", reason="pip install dask-jobqueue")
+    for name in ("SLURM_CONF", "PATH"):
+        monkeypatch.setenv(name, slurm[name])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "analysis"), *sys.path]))
+    with jobqueue.SLURMCluster(
+        cores=1,
+        memory="1GiB",
+        processes=1,
+        python=str(ROOT / ".venv/bin/python"),
+        job_extra_directives=[f"--chdir={ROOT}", "--mem=0"],
+        scheduler_options={"host": "127.0.0.1", "dashboard_address": None},
+        local_directory=str(study / "scratch"),
+        log_directory=str(study / "logs"),
+    ) as cluster:
+        cluster.scale(jobs=2)
+        done = weir(
+            "simulate", study / "trial.yml", "--dask", cluster.scheduler_address, "--out", study / "results"
+        )
+    assert done.returncode == 0 and "8 runs stored" in done.stdout, done.stderr
+    assert is_whole(study)
