@@ -100,7 +100,7 @@ def source_problems(sources, loader):
     """Inventories that are not there, or that no inventory plugin can read: Ansible only warns of these."""
     found = []
     for source in sources:
-        # A list of hosts has a comma. The first check of a playbook reports that Ansible's default inventory is absent.
+        # A list of hosts has a comma. with_hosts.yml reports that Ansible's default inventory is absent.
         if "," in source or source == constants.DEFAULT_HOST_LIST[0]:
             continue
         path = Path(source)
