@@ -32,9 +32,10 @@ apt-get --quiet --quiet --yes --no-install-recommends install "$deb" >/tmp/apt.l
 bash -n /usr/share/bash-completion/completions/weir
 [[ -s /usr/share/doc/weir/copyright ]] || fail "there is no copyright file"
 cd /home/user
-as_user weir list studies | grep --quiet kernel-schedulers || fail "weir list studies lacks kernel-schedulers"
-as_user weir init mine >/dev/null
-cd mine
+as_user weir list studies >/tmp/studies
+grep --quiet kernel-schedulers /tmp/studies || fail "weir list studies lacks kernel-schedulers"
+as_user weir init demo >/dev/null
+cd demo
 as_user weir check studies/demo.yml >/dev/null
 as_user weir simulate demo >/dev/null
 [[ $(find results/demo -mindepth 2 -maxdepth 2 -name requests.parquet | wc -l) == 20 ]] || fail "weir simulate demo did not make 20 runs"
