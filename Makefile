@@ -8,7 +8,7 @@ HOSTS ?=
 # For bench-analysis.
 ROWS ?= 1e7
 RUNS ?= 1000
-# For test-fresh.
+# For test-fresh and test-packages.
 DIST ?= bookworm
 TESTS ?= yes
 # Variables of make's command line. An unknown name or value ends make before anything is done.
@@ -33,7 +33,7 @@ label := $(if $(filter command,$(origin LABEL)),$(LABEL))
 quoted = '$(subst ','\'',$(1))'
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 ARGUMENTS := python3 setup/arguments.py '$(MAKECMDGOALS)' '$(given)' $(foreach name,$(READ),$(call quoted,$(name)=$($(name))))
-ifneq (,$(filter study watch hosts hosts-down report compare power precision variation capacity export figures molecule test-fresh,$(MAKECMDGOALS)))
+ifneq (,$(filter study watch hosts hosts-down report compare power precision variation capacity export figures molecule test-fresh test-packages,$(MAKECMDGOALS)))
 # A new machine has no Python yet: setup installs it, then reads the arguments.
 has_python := $(shell command -v python3)
 problem := $(if $(has_python),$(shell $(ARGUMENTS)))
@@ -44,7 +44,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-caches bench-simulator bench-studies bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh packages test-packages fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-caches bench-simulator bench-studies bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -219,6 +219,14 @@ bench-web: setup ## Requests per second of the browsers and of wrk, on the same 
 validate-drives: setup ## Compare the disk models with traces of real drives (TRACES=folder of DiskSim's traces; FIT=1 fits the models again)
 	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/reference/disks.md)" >&2; exit 2; }
 	cargo run --release --locked -p weir-simulator --example validate_drives -- "$(TRACES)" $(if $(FIT),--fit) $(DRIVE)
+
+##@ Packages
+
+packages: setup ## Build the wheel, the Debian package and the Ansible collection in dist/ (on Debian 12; see docs/how-to/install.md)
+	@setup/package/build.sh
+
+test-packages: packages ## Install the packages in clean roots of Debian and run a study with each (DIST=trixie: one release; some minutes, needs root)
+	@tests/packages/run.sh $(if $(filter command,$(origin DIST)),$(DIST),bookworm trixie)
 
 ##@ Development
 

@@ -69,7 +69,7 @@ def problems(goals, given, values):
                 yield f"{name}: {goal} needs it: {NEEDED[goal][name]}"
     if "export" in goals:
         yield from choice_problems("FORM", values["FORM"] or FORMS[0], FORMS)
-    if "test-fresh" in goals:
+    if {"test-fresh", "test-packages"} & set(goals):
         yield from choice_problems("DIST", values["DIST"], DISTRIBUTIONS)
         yield from choice_problems("TESTS", values["TESTS"], ("yes", "no"))
 

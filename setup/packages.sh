@@ -25,8 +25,16 @@ case ${1:-} in
 esac
 [[ ${WEIR_PACKAGES:-} != skip ]] || exit 0
 
-command -v dpkg-query >/dev/null ||
-    refuse "this system has no dpkg. Install ${wanted[*]} or your system's equivalents, then run make with WEIR_PACKAGES=skip"
+# Names in another distribution: others COLUMN of other-packages.txt.
+others() { sed 's/#.*//' setup/other-packages.txt | awk -v column="$1" '$column && $column != "-" && !seen[$column]++ {printf " %s", $column}'; }
+if ! command -v dpkg-query >/dev/null; then
+    case $(sed -n 's/^ID\(_LIKE\)\?=//p' /etc/os-release 2>/dev/null) in
+    *fedora*) install="dnf install$(others 2)" ;;
+    *suse*) install="zypper install$(others 3)" ;;
+    *) install="install ${wanted[*]} or your system's equivalents" ;;
+    esac
+    refuse "this system has no dpkg. As root: $install; then run make with WEIR_PACKAGES=skip"
+fi
 
 installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null |
     sed -n 's/^installed //p' || true)

@@ -201,17 +201,17 @@ def test_the_playbook_is_found_with_its_settings_or_says_where_they_are(tmp_path
     """This test will start the playbook as a person does, where its settings are and where they are not."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     clean["HOME"] = str(tmp_path)
-    command = [ROOT / ".venv/bin/ansible-playbook", "-e", "study=quikc"]
+    command = ROOT / ".venv/bin/ansible-playbook"
     study, alias = ROOT / "ansible/playbooks/study.yml", ROOT / "ansible/study.yml"
     inventory = ["-i", ROOT / "ansible/inventories/localhost.yml"]
-    for arguments, folder, wanted in (
-        ([study], ROOT, "did you mean `quick`?"),
-        ([alias], ROOT, "did you mean `quick`?"),
-        ([study], ROOT / "ansible", f"start ansible-playbook in {ROOT}"),
-        ([study, *inventory], tmp_path, f"start ansible-playbook in {ROOT}"),
+    for name, arguments, folder, wanted in (
+        ("quikc", [study], ROOT, "did you mean `quick`?"),
+        ("quikc", [alias], ROOT, "did you mean `quick`?"),
+        ("quick", [study], ROOT / "ansible", f"start ansible-playbook in {ROOT}"),
+        ("quick", [study, *inventory], tmp_path, f"start ansible-playbook in {ROOT}"),
     ):
         done = subprocess.run(
-            [*command, *arguments],
+            [command, "-e", f"study={name}", *arguments],
             cwd=folder,
             env=clean,
             stdin=subprocess.DEVNULL,

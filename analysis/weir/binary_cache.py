@@ -9,6 +9,7 @@ import inspect
 import os
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +72,9 @@ class BinaryCache:
             remedy = f"call this in the repository, or set {locate.ROOT_VARIABLE}"
             raise InputError(here, f"holds no {SPECS}", remedy)
         built = root / "target/release/weir"
-        found = built if built.exists() else shutil.which("weir")
+        # The wheel installs the binary beside Python, which need not be in the PATH.
+        beside = Path(sysconfig.get_path("scripts")) / "weir"
+        found = next((file for file in (built, beside) if file.exists()), None) or shutil.which("weir")
         if found is None:
             raise InputError(built, "is not built", "build it: make setup")
         folder = os.environ.get(TRACES_VARIABLE)

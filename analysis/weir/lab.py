@@ -44,7 +44,9 @@ def start(options: Sequence[str] = ()) -> NoReturn:
     if root is None:
         raise InputError(Path.cwd(), "lies in no project", "call this in the repository")
     if find_spec("jupyterlab") is None:
-        raise InputError("jupyterlab", "is not installed", "make lab, or pip install 'weir-bench[lab]'")
+        raise InputError(
+            "jupyterlab", "is not installed", "make lab, or pip install 'WHEEL[lab]' (docs/how-to/install.md)"
+        )
     results = locate.results()
     folder = root / notebooks.SOURCES
     write_text(folder / START, start_page(results))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import yaml
-from ansible import context
+from ansible import constants, context
 from ansible.inventory.manager import InventoryManager, split_host_pattern
 from ansible.plugins.callback import CallbackBase
 from jinja2 import Environment, TemplateSyntaxError, meta
@@ -85,22 +85,23 @@ def command_line_problems(playbook, arguments, manager):
     for option in ("tags", "skip_tags"):
         found += tag_problems(f"--{option.replace('_', '-')}", arguments.get(option) or (), tags)
     extra, read = manager.extra_vars, names_read_by(playbook)
-    if "study" in read:
-        found += study_problems(extra.get("study"), _project(extra) / "studies")
+    if "study" in read and (root := _project(extra)):
+        found += study_problems(extra.get("study"), root / "studies")
     return found + extra_problems(extra, known_variables(), read)
 
 
 def _project(extra):
-    """The folder in which studies lie, as the binary finds it."""
-    return Path(os.environ.get("WEIR_ROOT") or extra.get("weir_root") or ANSIBLE.parent)
+    """The folder that holds all studies; None where some are in the binary, which refuses unknown names."""
+    checkout = ANSIBLE.parent if (ANSIBLE.parent / "Cargo.toml").exists() else None
+    return checkout and Path(os.environ.get("WEIR_ROOT") or extra.get("weir_root") or checkout)
 
 
 def source_problems(sources, loader):
     """Inventories that are not there, or that no inventory plugin can read: Ansible only warns of these."""
     found = []
     for source in sources:
-        # A list of hosts has a comma.
-        if "," in source:
+        # A list of hosts has a comma. with_hosts.yml reports that Ansible's default inventory is absent.
+        if "," in source or source == constants.DEFAULT_HOST_LIST[0]:
             continue
         path = Path(source)
         if not path.exists():

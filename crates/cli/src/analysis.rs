@@ -11,6 +11,9 @@ use crate::project::Project;
 /// The Python that `make setup` installs, relative to the project.
 const PYTHON: &str = ".venv/bin/python";
 
+/// What brings the package where there is no checkout. No package registry has it: a wheel is a file.
+pub const INSTALL: &str = "python3 -m venv .venv && .venv/bin/pip install weir_bench-*.whl (the wheel that make packages builds), in the folder of the project";
+
 /// Arguments of a command of the Python package, passed on as they are.
 #[derive(clap::Args)]
 pub struct Args {
@@ -103,7 +106,7 @@ fn python(project: &Project) -> anyhow::Result<PathBuf> {
     candidates.into_iter().find(has_package).ok_or_else(|| {
         bad_input(format!(
             "no Python with the package weir was found ({} is absent, and python3 has none). In a checkout call `make setup`; \
-             elsewhere `pip install weir-bench`, or name the Python in WEIR_PYTHON",
+             elsewhere {INSTALL}; or name the Python in WEIR_PYTHON",
             own.display()
         ))
     })

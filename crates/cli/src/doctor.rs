@@ -77,7 +77,7 @@ fn checks() -> Vec<Check> {
             RESULTS,
             "Python with the package weir",
             Project::find().ok().and_then(|project| analysis::missing(&project)),
-            "make setup in a checkout; elsewhere pip install weir-bench",
+            analysis::INSTALL,
         ),
         check(DEVICES, "root", not_root(), "call it with sudo, or use testbed: simulator"),
         check(DEVICES, "io_uring", io_uring(), "sysctl kernel.io_uring_disabled=0, Linux 5.15 or later"),

@@ -1,0 +1,59 @@
+# Clean roots of Debian in a temporary folder, for run.sh here and in tests/packages.
+# shellcheck shell=bash
+# The caller has read setup/say.sh and setup/apt.sh, and is root. Mounts are made in a mount namespace of their own: they end with its
+# last process, and nothing is unmounted here.
+
+# Makes a root: make_root NAME DIST PACKAGES; sets `root`, and `place`, which is removed when the script ends. Call it once.
+make_root() {
+    local name=$1 dist=$2 packages=$3 host_dist file sources=()
+    command -v mmdebstrap >/dev/null || (apt_update && apt_install mmdebstrap)
+    place=$(mktemp --directory --tmpdir="${TMPDIR:-/var/tmp}" "weir-$name.XXXXXX")
+    root=$place/root
+    trap remove_root EXIT
+    # A signal ends the script by way of the trap above.
+    trap 'exit 1' INT TERM HUP
+
+    # This machine's own sources with the other distribution's name, where it is a Debian; else mmdebstrap's default.
+    host_dist=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+    # shellcheck disable=SC2016 # apt-get replaces these, not the shell
+    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Component: main' 'Origin: Debian' |
+        grep " $host_dist" | sed "s/ $host_dist/ $dist/" | sort --unique >"$place/sources.list" || true
+    [[ ! -s $place/sources.list ]] || sources=("$place/sources.list")
+    say "making a clean root of Debian $dist in $root"
+    logged "$place/mmdebstrap.log" mmdebstrap --variant=minbase --include="$packages" "$dist" "$root" "${sources[@]}" || {
+        tail "$place/mmdebstrap.log" >&2
+        exit 1
+    }
+
+    # How this machine reaches its package registries: names, certificates, settings of the clients.
+    cp --dereference /etc/resolv.conf /etc/hosts "$root/etc/"
+    for file in /etc/ssl/certs/ca-certificates.crt /etc/pip.conf ~/.config/pip/pip.conf ~/.config/uv/uv.toml "${CARGO_HOME:-$HOME/.cargo}/config.toml"; do
+        [[ ! -e $file ]] || install -D --mode=644 "$file" "$root/${file/#${CARGO_HOME:-$HOME/.cargo}//opt/cargo}"
+    done
+}
+
+remove_root() {
+    # A mount that reached this namespace stays, and so does the folder.
+    if findmnt --noheadings --list --output TARGET | grep --quiet --fixed-strings "$place/"; then
+        warn "something is mounted in $place, which is left as it is"
+    else
+        rm --recursive --force --one-file-system "$place"
+    fi
+}
+
+# Runs a script inside the root, with its arguments: in_root FILE ARGUMENT...
+in_root() {
+    local script=$1 clients environment
+    shift
+    mapfile -t clients < <(env | grep -E '^(PIP_(CERT|INDEX|EXTRA_INDEX|TRUSTED|DEFAULT_TIMEOUT)|UV_|CARGO_(HTTP|NET|REGISTR|SOURCE)|SSL_CERT|[A-Za-z]+_(proxy|PROXY)=)')
+    # One store of crates for all users: the second builds nothing again.
+    environment=(HOME=/root USER=root LANG=C.UTF-8 CARGO_HOME=/opt/cargo PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${clients[@]}")
+    cp "$script" "$root/root/"
+    # shellcheck disable=SC2016 # the inner shell replaces these
+    unshare --mount --propagation private --pid --fork --kill-child bash -euc '
+        mount --types proc proc "$1/proc"
+        mount --rbind /sys "$1/sys"
+        mount --rbind /dev "$1/dev"
+        shift
+        exec "$@"' - "$root" chroot "$root" env --ignore-environment "${environment[@]}" bash "/root/${script##*/}" "$@" </dev/null
+}
