@@ -374,6 +374,8 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
         for line in found.lines():
             console.print(line, soft_wrap=True, markup=False)
     return 1 if found.problems else 0
+
+
 def _import(options: argparse.Namespace, console: Console) -> int:
     from weir.imported import command
 

@@ -99,7 +99,6 @@ def render(study: Study) -> str:
         design=design(study),
         provenance=present.provenance(study),
         sources=_rows(present.sources(study)),
-        design=_design(study),
         virtual=_virtual(study),
         side_by_side=_side_by_side(study, table),
         attainment=_rows(present.attainment(study, table)) if study.valid_runs else None,
