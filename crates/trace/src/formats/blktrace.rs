@@ -75,7 +75,7 @@ pub(super) trait Source: Send {
     fn next(&mut self, skipping: &mut Skipping) -> Result<Option<Record>, Error>;
 }
 
-pub(super) struct Requests<S = Events> {
+pub(super) struct Requests<S> {
     events: S,
     queued: Queued,
     under_way: UnderWay<Place>,
@@ -86,7 +86,7 @@ pub(super) struct Requests<S = Events> {
     skipping: Skipping,
 }
 
-impl Requests {
+impl Requests<Events> {
     fn new(inputs: Vec<Input>, skip_bad: bool) -> Self {
         Requests::of(Events::new(inputs), skip_bad)
     }
