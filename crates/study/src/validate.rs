@@ -120,7 +120,12 @@ impl Check<'_> {
         self.within("warmup_s", study.warmup_s, 0.0, LONGEST_S);
         self.within("duration_s", study.duration_s, 0.1, LONGEST_S);
         self.within("allowed_loss", study.allowed_loss, 0.0, 1.0);
-        self.within("storage.heads", f64::from(study.storage.heads), 1.0, f64::from(most_heads(self.testbed)));
+        self.within(
+            "storage.heads",
+            f64::from(study.storage.heads),
+            1.0,
+            f64::from(most_heads(self.testbed)),
+        );
         self.within("storage.size_mib", study.storage.size_mib as f64, 64.0, LARGEST_DISK_MIB as f64);
         let unit = study.storage.stripe_unit_kib;
         if unit == 0 || !unit.is_multiple_of(4) || unit > 16 * 1024 {
