@@ -30,7 +30,7 @@ const X: u16 = 13;
 const READ: u16 = category::READ;
 const WRITE: u16 = category::WRITE;
 
-fn reader(bytes: Vec<u8>, skip_bad: bool) -> Requests {
+fn reader(bytes: Vec<u8>, skip_bad: bool) -> Requests<Events> {
     let input = Input::from_reader(Path::new("sda.blktrace.0"), std::io::Cursor::new(bytes)).unwrap();
     Requests::new(vec![input], skip_bad)
 }
