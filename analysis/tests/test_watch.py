@@ -72,7 +72,7 @@ def growing(tmp_path) -> Growing:
 @pytest.fixture(autouse=True)
 def not_idle(monkeypatch):
     """The process of the tests does not yield to all others."""
-    monkeypatch.setattr(watch, "_be_idle", lambda: None)
+    monkeypatch.setattr(watch, "be_idle", lambda: None)
 
 
 def text_of(found) -> str:

@@ -223,6 +223,7 @@ def unpack(path: Path, into: Path) -> Opened:
         raise InputError(path, f"cannot be read ({error.strerror})", _NOT_ONE) from error
     with file:
         whole = _Hashed(file)
+        headers: list[int] = []
         ends: list[int] = []
         try:
             with tarfile.open(fileobj=whole, mode="r|*") as tar:
@@ -234,12 +235,10 @@ def unpack(path: Path, into: Path) -> Opened:
                     root = root or member.name.partition("/")[0]
                     last = name
                     found[name] = _unpack(tar, member, into / name)
+                    headers += [member.offset, member.offset_data - tarfile.BLOCKSIZE]
                     ends.append(member.offset_data + member.size)
                 ends.append(tar.offset)
-            if _between(path, ends):
-                problems.append(
-                    (path.name, "has bytes between or after its files: they were changed or added")
-                )
+            problems += [(path.name, problem) for problem in _between(path, headers, ends)]
         except _DAMAGE as error:
             if last is None:
                 raise InputError(path, f"is no archive of `weir pack` ({error})", _NOT_ONE) from error
@@ -281,17 +280,31 @@ def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> Sum:
     return Sum(hashed.sha256, hashed.size)
 
 
-def _between(path: Path, ends: list[int]) -> bool:
-    """Whether a plain tar has anything but zeros behind the end of a file, or behind its own end."""
+def _between(path: Path, headers: list[int], ends: list[int]) -> Iterator[str]:
+    """What of a plain tar is not as it was written, outside of its files and of what its reader checks.
+
+    Args:
+        path: the archive; nothing is said of a compressed one, whose format has checksums of its own.
+        headers: where headers begin.
+        ends: where files end, and where the tar itself does.
+    """
     with path.open("rb") as file:
         if file.read(262)[257:262] != b"ustar":
-            return False
+            return
+        if path.stat().st_size % tarfile.RECORDSIZE:
+            yield "is cut off or damaged behind its last file"
+        changed = False
+        for header in headers:
+            # The reader ignores how the checksum of a header ends.
+            file.seek(header + 154)
+            changed |= file.read(2) != b"\0 "
         for end in ends[:-1]:
             file.seek(end)
-            if any(file.read(-end % tarfile.BLOCKSIZE)):
-                return True
+            changed |= any(file.read(-end % tarfile.BLOCKSIZE))
         file.seek(ends[-1])
-        return any(any(piece) for piece in iter(lambda: file.read(_PIECE), b""))
+        changed |= any(any(piece) for piece in iter(lambda: file.read(_PIECE), b""))
+        if changed:
+            yield "has bytes between or after its files: they were changed or added"
 
 
 def _opened(path: Path, folder: Path, found: dict[str, Sum], problems: list[tuple[str, str]]) -> Opened:

@@ -191,13 +191,19 @@ fn unpack(archive: impl Read, into: &Path, problems: &mut Vec<String>) -> Result
     Ok(ids.difference(&broken).cloned().collect())
 }
 
-/// Copies to the end. The outer error is of the file, the inner one of the archive.
-fn copy(from: &mut impl Read, to: &mut File) -> io::Result<io::Result<()>> {
+/// Copies a file of an archive to its end. The outer error is of the file, the inner one of the archive.
+fn copy(from: &mut tar::Entry<impl Read>, to: &mut File) -> io::Result<io::Result<()>> {
     let mut buffer = vec![0; 1 << 16];
+    let mut left = from.size();
     loop {
         match from.read(&mut buffer) {
+            // The reader does not tell the end of the archive from that of the file.
+            Ok(0) if left > 0 => return Ok(Err(io::ErrorKind::UnexpectedEof.into())),
             Ok(0) => return Ok(Ok(())),
-            Ok(read) => io::Write::write_all(to, &buffer[..read])?,
+            Ok(read) => {
+                io::Write::write_all(to, &buffer[..read])?;
+                left = left.saturating_sub(read as u64);
+            }
             Err(error) => return Ok(Err(error)),
         }
     }
