@@ -170,6 +170,7 @@ durability-live: setup ## Kill servers, clients and runs 50 to 100 times; every 
 	WEIR_KILLS=50 $(CARGO_TEST) --release -p weir-blockserver --test scheduled a_killed_server -- --nocapture
 	WEIR_KILLS=50 $(PYTHON) -m pytest -m controllers -k "whatever_is_killed or whenever_a_run_is_killed" tests
 	WEIR_KILLS=100 $(PYTHON) -m pytest -m alone -s -k killed tests
+	WEIR_KILLS=100 $(PYTHON) -m pytest -k workers_that_are_killed tests/test_dask.py
 	WEIR_FAULTS=all $(PYTHON) -m pytest -m alone -s tests/test_faults.py
 
 ##@ Benchmarks

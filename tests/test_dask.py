@@ -12,13 +12,16 @@ import pytest
 from support import PATIENCE_S, ROOT, WEIR, hidden, wait_for, weir
 from test_simulate import STUDY, contents
 
+from weir import locate
+from weir.errors import InputError
+
 distributed = pytest.importorskip(
     "distributed", reason="Dask is not installed: pip install 'weir-bench[scale]'"
 )
 # Dask's event loops and sockets outlive a test for a moment.
 pytestmark = pytest.mark.filterwarnings("ignore")
-#: Workers that are killed in turn; 100 in the long test.
-KILLS = int(os.environ.get("WEIR_DASK_KILLS", "6"))
+#: Workers that are killed in turn.
+KILLS = int(os.environ.get("WEIR_KILLS", "6"))
 
 
 @pytest.fixture
@@ -69,7 +72,7 @@ def test_results_are_those_of_one_machine_and_are_resumed(tmp_path, cluster):
 
 
 def test_workers_that_are_killed_lose_nothing(tmp_path):
-    """Workers are killed in turn, by pid, while each simulates; each run is stored once."""
+    """Workers are killed in turn, by pid, while each simulates, as often as WEIR_KILLS says."""
     study, out = tmp_path / "trial.yml", tmp_path / "results"
     repetitions = KILLS * 6
     study.write_text(STUDY.replace("repetitions: 2", f"repetitions: {repetitions}"))
@@ -122,7 +125,7 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, cluster):
     assert weir("verify", "--strict", out).returncode == 0 and hidden(out / "trial") == []
 
 
-def test_another_binary_and_no_scheduler_are_refused(tmp_path):
+def test_another_binary_and_no_scheduler_are_refused(tmp_path, monkeypatch):
     study = tmp_path / "trial.yml"
     study.write_text(STUDY)
     nobody = weir("simulate", study, "--dask", "127.0.0.1:1", "--out", tmp_path / "r")
@@ -130,6 +133,10 @@ def test_another_binary_and_no_scheduler_are_refused(tmp_path):
     other = tmp_path / "weir"
     other.write_bytes(WEIR.read_bytes() + b"\0")
     other.chmod(0o755)
+    monkeypatch.setenv("WEIR_BINARY", str(tmp_path / "absent"))
+    with pytest.raises(InputError, match=r"absent: is no file on host .*; set WEIR_BINARY"):
+        locate.binary()
+    monkeypatch.delenv("WEIR_BINARY")
     environment = {"WEIR_BINARY": str(other)}
     with distributed.LocalCluster(
         n_workers=1, processes=True, host="127.0.0.1", dashboard_address=None, env=environment

@@ -1,10 +1,13 @@
 """`weir plan --tasks` under the engines that it is made for: GNU parallel, and Slurm on one node."""
 
+import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support import ROOT, WEIR, hidden, wait_for, weir
@@ -28,10 +31,9 @@ def study(tmp_path):
     return tmp_path
 
 
-def is_whole(folder):
+def check_whole(folder):
     assert contents(folder / "results/trial") == contents(folder / "plain/trial")
     assert hidden(folder / "results/trial") == []
-    return True
 
 
 @pytest.mark.skipif(shutil.which("parallel") is None, reason="GNU parallel: apt-get install parallel")
@@ -42,7 +44,24 @@ def test_gnu_parallel(study):
             env=os.environ | {"HOME": str(study)},
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert is_whole(study)
+    check_whole(study)
+
+
+def has_jobs(environment):
+    told = subprocess.run(["squeue", "-h"], env=environment, capture_output=True, text=True, check=True)
+    return bool(told.stdout.strip())
+
+
+def steps(conf):
+    """PIDs of the slurmstepd processes of this cluster: one for each job; slurmd does not wait for them."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        # A process may end between the two readings.
+        with contextlib.suppress(OSError):
+            is_step = (process / "comm").read_text().startswith("slurmstepd")
+            if is_step and f"SLURM_CONF={conf}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return found
 
 
 def free_port():
@@ -116,7 +135,14 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
         wait_for(is_idle, f"Slurm; see {place}", 60)
         yield environment
+        # Jobs end before the daemons, which would leave their slurmstepd behind.
+        subprocess.run(["scancel", "--partition=all"], env=environment, check=True)
+        wait_for(lambda: not has_jobs(environment), "the jobs to end", 60)
+        wait_for(lambda: not steps(conf), "slurmstepd to end", 30)
     finally:
+        for pid in steps(conf):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         for process in reversed(started):
             process.terminate()
         for process in reversed(started):
@@ -128,7 +154,7 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 
 def test_slurm_array_whose_workers_are_killed(study, slurm):
-    """Each task of the array is killed once at some moment; a second array has what is missing."""
+    """An array is killed after its first run; a second array simulates the missing runs."""
 
     def submit():
         count = len((study / "tasks.txt").read_text().splitlines())
@@ -151,11 +177,12 @@ def test_slurm_array_whose_workers_are_killed(study, slurm):
         return done.stdout.strip()
 
     def is_over():
-        return not subprocess.run(["squeue", "-h"], env=slurm, capture_output=True, text=True).stdout.strip()
+        return not has_jobs(slurm)
 
     job = submit()
+    wait_for(lambda: steps(slurm["SLURM_CONF"]), "slurmstepd to start", 60)
     wait_for(lambda: list((study / "results").glob("trial/*/run.json")), "the first run", 60)
-    # Slurm kills what runs, and takes back what waits.
+    # The first command kills running tasks, the second cancels waiting ones.
     subprocess.run(["scancel", "--signal=KILL", job], env=slurm, check=True)
     subprocess.run(["scancel", job], env=slurm, check=True)
     wait_for(is_over, "the array to end", 60)
@@ -164,7 +191,7 @@ def test_slurm_array_whose_workers_are_killed(study, slurm):
         (study / "tasks.txt").write_text(left.replace("weir simulate", f"{WEIR} simulate"))
         submit()
         wait_for(is_over, "the second array", 120)
-    assert is_whole(study)
+    check_whole(study)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -188,4 +215,4 @@ def test_dask_jobqueue_starts_workers_by_slurm(study, slurm, monkeypatch):
             "simulate", study / "trial.yml", "--dask", cluster.scheduler_address, "--out", study / "results"
         )
     assert done.returncode == 0 and "8 runs stored" in done.stdout, done.stderr
-    assert is_whole(study)
+    check_whole(study)

@@ -1,6 +1,8 @@
 """Imported results: figures agree with the program's own, damage is refused, none passes as weir's own."""
 
+import errno
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,9 +18,10 @@ from weir import locate, metrics, present
 from weir.cli import main
 from weir.derive import QUANTILES
 from weir.errors import InputError
-from weir.imported import elbencho, fio, recorded
+from weir.imported import elbencho, fio, folder, recorded
 from weir.imported.outcome import Histogram
 from weir.load import load_study
+from weir.plots import study_figures
 from weir.study import class_table
 
 FOREIGN = Path(__file__).parent / "foreign"
@@ -194,13 +197,14 @@ def test_report_compare_export_and_notebooks_read_it(imported, tmp_path, monkeyp
     assert notebook.summary("response_p95_ms")["estimate"].cast(pl.Float64).is_finite().all()
 
 
-def test_a_mapping_names_the_cells(tmp_path):
+@pytest.mark.parametrize("pattern", ["few2*", "**/few2.jso?", "HERE/few2*"])
+def test_a_mapping_names_the_cells(tmp_path, pattern):
     for name in ("few.json", "few2.json"):
         shutil.copy(FOREIGN / name, tmp_path)
     text = "comparison: {factor: scheduler, baseline: none}\nruns:\n"
     text += "  - {levels: {scheduler: none}, files: [few.json]}\n"
-    text += "  - {levels: {scheduler: bfq}, files: ['few2*']}\n"
-    (tmp_path / "map.yml").write_text(text)
+    text += f"  - {{levels: {{scheduler: bfq}}, files: ['{pattern}']}}\n"
+    (tmp_path / "map.yml").write_text(text.replace("HERE", str(tmp_path)))
     assert _import(tmp_path, "m", "--map", tmp_path / "map.yml") == 0
     study = load_study(tmp_path / "m")
     assert study.factors == {"scheduler": ["none", "bfq"]}
@@ -214,6 +218,9 @@ def test_a_mapping_names_the_cells(tmp_path):
         ("run: []", "field `run` is unknown"),
         ("runs: [{levels: {a: off}, files: [x]}]", "field `runs[0].levels.a` is False"),
         ("runs: [{levels: {a: 1}, files: ['*.none']}]", "no file matches `*.none`"),
+        ("runs: [{levels: {a: .nan}, files: [few.json]}]", "field `runs[0].levels.a` is nan"),
+        ("runs: [{levels: {'': 1}, files: [few.json]}]", "factor '' is no name"),
+        ("comparison: {factor: a, baseline: 2}\nruns: [{levels: {a: 1}, files: [few.json]}]", "no level `2`"),
         ("comparison: {factor: b}\nruns: [{levels: {a: 1}, files: [few.json]}]", "there is no factor `b`"),
         ("{", "is not YAML"),
     ],
@@ -233,11 +240,14 @@ def test_what_does_not_go_together_is_refused(imported, capsys):
     for arguments, problem in (
         ((few, "--level", "scheduler=kyber"), "is in the study already, as run"),
         ((other, "--level", "scheduler=none"), "give --latency lat"),
+        ((FOREIGN / "elbencho.csv", "--latency", "clat"), "--latency is clat"),
         ((FOREIGN / "elbencho.csv",), "its levels are of the factors none"),
         ((FOREIGN / "averaged_lat.1.log", "--level", "scheduler=none"), "averages only"),
         ((FOREIGN / "README.md",), "is of no format that weir imports"),
         ((FOREIGN / "absent.json",), "there is no such file"),
         ((few, "--level", "scheduler"), "not FACTOR=LEVEL"),
+        ((other, "--level", "a=1", "--level", " a=2"), "factor `a` comes twice"),
+        ((other, "--level", "scheduler=1", "--latency", "lat"), "text and a number"),
         ((), "FILE"),
     ):
         if "averages only" in problem and not BINARY.exists():
@@ -258,6 +268,8 @@ def test_a_study_that_weir_ran_takes_no_imported_run(study_folder, capsys):
         (lambda text: text[:3000], "is not whole JSON of fio"),
         (lambda text: text + text, "holds several JSON objects"),
         (lambda text: text.replace('"N" : 3000', '"N" : 2999'), "hold 3000 requests, `N` is 2999"),
+        (lambda text: re.sub(r'"(c?lat_ns)" : {', r'"\1" : [], "was" : {', text), "has no `clat_ns`"),
+        (lambda text: re.sub(r'("bins" : {\s*"\d+" : )', r"\1-", text), "holds no counts"),
         (
             lambda text: text.replace('"total_ios" : 3000', '"total_ios" : 0'),
             "no job of it completed a request",
@@ -287,3 +299,40 @@ def test_a_run_with_errors_is_invalid(tmp_path):
     assert _import(tmp_path, "e", tmp_path / "x.json") == 0
     study = load_study(tmp_path / "e")
     assert [run.validity.status for run in study.runs] == ["invalid"] and not study.valid_runs
+
+
+@pytest.mark.parametrize("at", ["_seal", "write_document"])
+def test_an_import_that_fails_leaves_everything_as_it_was(imported, tmp_path, monkeypatch, capsys, at):
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for end, path in enumerate(files, 1):
+        path.write_text((FOREIGN / "few.json").read_text() + "\n" * end)
+    before = sorted(imported.rglob("*"))
+    whole = getattr(folder, at)
+    written = []
+
+    def full(path, *rest):
+        written.append(path)
+        # The second run, or the plan, which is the last document.
+        if path.name == "plan.json" or (at == "_seal" and len(written) == len(files)):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        whole(path, *rest)
+
+    monkeypatch.setattr(folder, at, full)
+    assert _import(imported.parent, "s", *files, "--level", "scheduler=none") == 2
+    assert "cannot be written (No space left on device)" in capsys.readouterr().err
+    assert len(written) > 1 and sorted(imported.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("is_imported", "remedy"), [(True, "latency logs of fio"), (False, "records: summary")]
+)
+def test_without_requests_a_tail_names_what_has_them(imported, is_imported, remedy):
+    study = load_study(imported)
+    for run in study.runs:
+        document = json.loads((run.path / "run.json").read_text())
+        if not is_imported:
+            del document["imported"]
+        (run.path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="only a summary") as error:
+        study_figures.tail(study, study.classes[0].name)
+    assert remedy in error.value.remedy

@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 
 from weir import derive, locate
 from weir.cli import main
+from weir.documents import replaced
 from weir.errors import DamagedError, InputError
 from weir.load import load_study
-from weir.manifest import seal, unseal
+from weir.manifest import seal, sha256_of, unseal
 from weir.pack import archive, build, citation, crate, croissant, environment, verify
 from weir.study import class_table
 
@@ -94,7 +95,7 @@ def reseal(folder):
         if "sha256" in entity:
             entity["sha256"] = found[entity["@id"]].sha256
     metadata.write_text(json.dumps(document))
-    found[crate.NAME] = archive.Sum(archive.sha256_of(metadata), 0)
+    found[crate.NAME] = archive.Sum(sha256_of(metadata), 0)
     (folder / archive.SUMS).write_text(archive.sums_text(found))
 
 
@@ -118,14 +119,10 @@ def test_an_archive_is_verified(packed, capsys):
 
 def test_numbers_come_from_raw_rows_and_results_are_not_changed(unpacked, sample):
     run = load_study(sample).valid_runs[0]
-    kept = (run.path / "metrics.json").read_text()
-    added = json.loads((unpacked / "results/quick" / run.id / "metrics.json").read_text())
-    wrong = json.loads(kept)["classes"]["text"]["response_p95_ms"]
-    assert added["classes"]["text"]["response_p95_ms"] == wrong - 1
-    assert (
-        added["classes"]["text"]["response_p95_ms"]
-        == derive.run_metrics(run)["classes"]["text"]["response_p95_ms"]
-    )
+    computed = derive.run_metrics(run)["classes"]["text"]["response_p95_ms"]
+    for folder, wanted in ((unpacked / "results/quick" / run.id, computed), (run.path, computed + 1)):
+        document = json.loads((folder / "metrics.json").read_text())
+        assert document["classes"]["text"]["response_p95_ms"] == wanted, folder
 
 
 def test_a_bare_debian_opens_and_checks_it(packed, tmp_path):
@@ -150,6 +147,16 @@ def test_the_copy_of_the_analysis_verifies(unpacked, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the analysis that verifies equals that in the archive" in done.stdout
+
+
+def test_another_analysis_is_noted(folder):
+    """A file that only one of the two analyses has makes them differ."""
+    (folder / "software/weir/load.py").unlink()
+    (folder / "software/weir/other.py").write_text("")
+    assert (
+        "the analysis that verifies differs from that in the archive in 2 files"
+        in verify.verify(folder).notes
+    )
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -265,11 +272,11 @@ def test_what_is_written_is_read_back(files):
     """Names of any length, content of any size; a name is no folder of another."""
     files = {name: data for name, data in files.items() if not any(n.startswith(f"{name}/") for n in files)}
     files.pop(archive.SUMS, None)
-    header = {"weir_pack": archive.FORMAT, "weir": "0", "studies": []}
+    header = {"weir_pack": archive.FORMAT, "weir": "0", "studies": [], "papers": []}
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         out = folder / "some.tar"
-        with archive.written(out) as stream:
+        with replaced(out, sync=True) as stream:
             writer = archive.Writer(stream, "root", 0)
             writer.add(archive.HEADER, json.dumps(header))
             for name, data in files.items():
@@ -443,6 +450,20 @@ def test_claims_are_judged_again(cited, tmp_path):
     assert [*found] == ["claims/hds/claims.json"] and "[0].ours" in found["claims/hds/claims.json"]
 
 
+def test_claims_of_a_paper_that_is_not_installed_are_not_checked(folder):
+    file = folder / archive.HEADER
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"papers": ["other"]}))
+    reseal(folder)
+    outcome = verify.verify(folder)
+    assert outcome.problems == []
+    assert "claims of other: the archive has none" in outcome.unchecked
+    (folder / "claims/other").mkdir(parents=True)
+    (folder / "claims/other/claims.json").write_text("[]")
+    reseal(folder)
+    outcome = verify.verify(folder)
+    assert any("has no paper 'other'" in text for text in outcome.unchecked)
+
+
 # Bad input.
 
 
@@ -454,10 +475,10 @@ def member(name, **fields):
 
 
 def test_nothing_is_unpacked_outside_and_no_link(packed, tmp_path):
-    evil = tmp_path / "evil.tar"
+    evil, absolute = tmp_path / "evil.tar", f"{tmp_path}/absolute"
     shutil.copy(packed.path, evil)
     with tarfile.open(evil, "a") as tar:
-        for name in ("quick/../../escaped", "/tmp/escaped-weir", "other/file"):
+        for name in ("quick/../../escaped", absolute, "other/file"):
             tar.addfile(member(name, size=1), io.BytesIO(b"x"))
         tar.addfile(member("quick/link", type=tarfile.SYMTYPE, linkname="/etc"))
         tar.addfile(member("quick/link/passwd", size=1), io.BytesIO(b"x"))
@@ -467,13 +488,14 @@ def test_nothing_is_unpacked_outside_and_no_link(packed, tmp_path):
     names = {name for name, _ in opened.problems}
     assert {
         "quick/../../escaped",
-        "/tmp/escaped-weir",
+        absolute,
         "other/file",
         "quick/link",
         "quick/pack.json",
     } <= names
-    assert not (tmp_path / "escaped").exists() and not (tmp_path / "deep/escaped").exists()
-    assert not (into / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "evil.tar"]
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["into"]
+    assert not (into / "link").is_symlink() and not (into / "file").exists()
     assert json.loads((into / "pack.json").read_text())["studies"] == ["quick"]
 
 
@@ -503,6 +525,11 @@ def test_an_archive_of_another_version_is_bad_input(folder, capsys):
         ({"license": "my own words"}, "field `license` is 'my own words'"),
         ({"date-released": "May"}, "field `date-released` is 'May'"),
         ({"keywords": "one"}, "field `keywords` is 'one'"),
+        (
+            {"authors": [{"name": "x", "orcid": "0000-0002-1825-0097"}]},
+            "field `orcid` is '0000-0002-1825-0097'",
+        ),
+        ({"preferred-citation": "10.1/x"}, "field `preferred-citation` is '10.1/x'"),
     ],
 )
 def test_a_citation_that_cannot_be_used_is_refused(tmp_path, change, said):
@@ -527,7 +554,7 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(sample, cited, tmp_p
     data[-20] ^= 1
     # Changed after the study was loaded.
     table.write_bytes(data)
-    with pytest.raises((DamagedError, InputError), match=r"requests\.parquet"):
+    with pytest.raises(DamagedError, match=r"requests\.parquet"):
         build.pack(studies, tmp_path / "other.tar", cited)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["quick.tar", "results"]
 

@@ -7,9 +7,7 @@ and the source of the function that reduced the output. Equal inputs read the fi
 import hashlib
 import inspect
 import os
-import shutil
 import subprocess
-import sysconfig
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -71,15 +69,9 @@ class BinaryCache:
             here = Path(os.environ.get(locate.ROOT_VARIABLE, Path.cwd())).resolve()
             remedy = f"call this in the repository, or set {locate.ROOT_VARIABLE}"
             raise InputError(here, f"holds no {SPECS}", remedy)
-        built = root / "target/release/weir"
-        # The wheel installs the binary beside Python, which need not be in the PATH.
-        beside = Path(sysconfig.get_path("scripts")) / "weir"
-        found = next((file for file in (built, beside) if file.exists()), None) or shutil.which("weir")
-        if found is None:
-            raise InputError(built, "is not built", "build it: make setup")
         folder = os.environ.get(TRACES_VARIABLE)
         recordings = Path(folder).resolve() if folder else None
-        return cls(Path(found), root, results.resolve() / "traces" / "cache", recordings)
+        return cls(locate.binary(), root, results.resolve() / "traces" / "cache", recordings)
 
     def frames(self, workload: str, seed: int) -> np.ndarray:
         """Sizes in bytes of the frames of a workload's film, in display order."""

@@ -1,8 +1,8 @@
 """`weir simulate --dask`: a study in virtual time on the workers of a Dask scheduler.
 
 The submitter sends groups of planned runs; a worker simulates a group and returns the folders of the runs as
-an archive; `weir gather` checks and stores them. A group is given to whichever worker is free. Groups of
-workers that die are sent again: a run that was simulated twice is stored once.
+an archive; `weir gather` checks and stores them. A group is given to whichever worker is free. The
+group of a worker that dies is sent again. A run that was simulated twice is stored once.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter, deque
@@ -19,16 +20,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weir.dask_worker import Group, find_binary, identity, simulate_group
+from weir import locate
+from weir.dask_worker import Group, identity, simulate_group
 from weir.errors import DamagedError, InputError
 from weir.plan import read_plan
 
-#: Time that a task should take, in s: much longer than Dask's own part, short enough to lose little.
+#: Wanted time of a task, in s: much longer than Dask's own part; a worker that dies loses this much work.
 TASK_S = 1.0
-#: Most runs of a group, and most bytes of its archive as far as the runs before tell.
+#: Most runs of a group, and most bytes of its archive, estimated from finished groups.
 MOST_RUNS = 256
 MOST_BYTES = 32 << 20
-#: Runs of a group before the first has come back.
+#: Runs of a group until the first group is finished.
 FIRST_RUNS = 4
 #: Groups under way for each thread of a worker: one is simulated, one waits there, one is on its way.
 GROUPS_PER_THREAD = 3
@@ -40,12 +42,12 @@ CONNECT_S = 30
 
 
 class CampaignError(DamagedError):
-    """Some runs could not be had; what was finished is stored."""
+    """Some runs were not simulated; finished runs are stored."""
 
 
 @dataclass
 class Campaign:
-    """What was stored so far."""
+    """Counts of runs of a campaign: wanted, stored by it, and present before."""
 
     study: str
     wanted: int
@@ -61,7 +63,7 @@ class Campaign:
 
 
 class Gatherer:
-    """`weir gather --stream`: archives in, a reply for each."""
+    """A process `weir gather --stream`, which takes archives and replies to each."""
 
     def __init__(self, binary: Path, arguments: list[str], events: queue.Queue[Any]) -> None:
         # In a session of its own, so that Ctrl-C does not reach it: it ends when its input ends.
@@ -83,7 +85,7 @@ class Gatherer:
         events.put(None)
 
     def send(self, archive: bytes) -> int:
-        """Sends an archive, which may wait for the disk. Returns its number in replies."""
+        """Sends an archive and returns its number in replies. Waits while the process waits for the disk."""
         try:
             self._process.stdin.write(b"%d\n" % len(archive))
             self._process.stdin.write(archive)
@@ -121,7 +123,7 @@ def simulate(
         from distributed import Client
     except ImportError as error:
         raise InputError("--dask", "Dask is not installed", "pip install 'weir-bench[scale]'") from error
-    binary = find_binary()
+    binary = locate.binary()
     common = [study, "--out", str(out)] + (["--label", label] if label else [])
     again = ["--retry-invalid"] if retry_invalid else []
     try:
@@ -140,20 +142,13 @@ def simulate(
                 _Dispatcher(client, gatherer, events, plan, missing, identity(binary), campaign).run()
         finally:
             gatherer.close()
-            _late_replies(events)
     return campaign
-
-
-def _late_replies(events: queue.Queue[Any]) -> None:
-    with contextlib.suppress(queue.Empty):
-        while True:
-            events.get_nowait()
 
 
 def _output(binary: Path, *arguments: str | Path) -> bytes:
     done = subprocess.run([binary, *arguments], stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
-        # Its message is on standard error.
+        # The command has written its message to standard error.
         raise SystemExit(done.returncode)
     return done.stdout
 
@@ -162,8 +157,6 @@ def _missing(
     binary: Path, study: str, out: Path, label: str | None, again: list[str]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The plan without its runs, and the runs in virtual time that the results lack."""
-    import tempfile
-
     arguments = ["plan", study, "--json", "--compact", "--missing", out, *again]
     if label:
         arguments += ["--label", label]
@@ -172,7 +165,7 @@ def _missing(
         file.flush()
         plan = read_plan(Path(file.name))
     runs = [run for run in plan["runs"] if run["testbed"] != "device"]
-    # Version 1: all runs are whole.
+    # A compact plan is of a later format; read_plan has completed its runs.
     return plan | {"runs": [], "format": 1}, runs
 
 
@@ -181,8 +174,10 @@ def _check_present(binary: Path, folder: Path, missing: set[str]) -> None:
     if not any(path.is_dir() and path.name not in missing for path in folder.glob("[!.]*")):
         return
     done = subprocess.run([binary, "verify", "--json", folder], stdout=subprocess.PIPE, check=False)
-    problems = json.loads(done.stdout)["problems"] if done.stdout else []
-    if problems:
+    if not done.stdout:
+        # The command has written its message to standard error.
+        raise SystemExit(done.returncode)
+    if problems := json.loads(done.stdout)["problems"]:
         first = problems[0]
         raise DamagedError(
             first["file"],
@@ -218,17 +213,17 @@ class _Dispatcher:
         try:
             while self.campaign.done < self.campaign.wanted:
                 self._submit()
+                self._tell()
                 try:
                     event = self.events.get(timeout=1.0)
                 except queue.Empty:
-                    event = ()
+                    continue
                 if event is None:
                     raise CampaignError("weir gather", "has ended", "see its message above")
                 if isinstance(event, dict):
                     self._stored(event)
-                elif event != ():
+                else:
                     self._finished(event)
-                self._tell()
         finally:
             self.client.cancel(list(self.under_way))
 
@@ -259,16 +254,13 @@ class _Dispatcher:
         except InputError:
             raise
         except Exception as error:
-            # A worker that died, that lost its disk, or a scheduler that restarted.
-            halves = isinstance(error, KilledWorker) and len(group) > 1
-            middle = len(group) // 2
-            self._again(group, f"{type(error).__name__}: {error}")
-            if halves:
-                # One run that kills workers shall not take the others with it.
-                whole = self.waiting.pop()
-                self.waiting += [whole[:middle], whole[middle:]]
+            # A worker died or its disk is full, or the scheduler restarted. A group that killed workers is
+            # halved: a run that kills its worker then takes fewer others with it.
+            middle = len(group) // 2 if isinstance(error, KilledWorker) else 0
+            for part in filter(None, (group[:middle], group[middle:])):
+                self._again(part, f"{type(error).__name__}: {error}")
             return
-        # The mean of the last groups: runs of later cells may take longer.
+        # An exponential moving average: runs of later cells may take longer.
         share = 1.0 if not self.run_s else 0.2
         self.run_s += share * (result.elapsed_s / len(group) - self.run_s)
         self.run_bytes += share * (len(result.archive) / len(group) - self.run_bytes)
@@ -287,7 +279,7 @@ class _Dispatcher:
         for run in group:
             self.campaign.resent[run["id"]] += 1
             if self.campaign.resent[run["id"]] >= MOST_ATTEMPTS:
-                problem = f"run {run['id']} was not had in {MOST_ATTEMPTS} attempts ({why})"
+                problem = f"run {run['id']} failed in {MOST_ATTEMPTS} attempts ({why})"
                 remedy = (
                     "look at the logs of the workers; finished runs are stored, the same command continues"
                 )

@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import io
-import os
 import shutil
 import socket
 import subprocess
@@ -15,9 +14,6 @@ from pathlib import Path
 
 from weir import locate
 from weir.errors import InputError
-
-#: The `weir` binary; that of the project, or of PATH, where it is not set.
-BINARY_VARIABLE = "WEIR_BINARY"
 
 
 @dataclass(frozen=True)
@@ -33,24 +29,8 @@ class Group:
     elapsed_s: float
 
 
-def find_binary() -> Path:
-    """The `weir` binary of this host.
-
-    Raises:
-        InputError: there is none.
-    """
-    root = locate.project()
-    built = root / "target/release/weir" if root else None
-    given = os.environ.get(BINARY_VARIABLE)
-    found = given or (built if built and built.exists() else shutil.which("weir"))
-    if found is None or not Path(found).is_file():
-        problem = f"no binary `weir` on host {socket.gethostname()}"
-        raise InputError(found or "weir", problem, f"install it, or name its file in {BINARY_VARIABLE}")
-    return Path(found)
-
-
 def identity(binary: Path) -> str:
-    """SHA-256 of a binary. It is computed once for each state of the file."""
+    """SHA-256 of a binary, computed again when its size or modification time changes."""
     state = binary.stat()
     return _digest(binary, state.st_size, state.st_mtime_ns)
 
@@ -73,7 +53,7 @@ def simulate_group(plan: bytes, expected: str) -> Group:
         OSError: the worker's disk is full, for example: another attempt may succeed.
     """
     began = time.monotonic()
-    binary = find_binary()
+    binary = locate.binary()
     if (found := identity(binary)) != expected:
         raise InputError(
             binary,
@@ -97,7 +77,7 @@ def simulate_group(plan: bytes, expected: str) -> Group:
         reason = (done.stderr.strip().splitlines() or ["no reason"])[-1].removeprefix("error: ")
         if done.returncode == 2:
             raise InputError(
-                binary, f"refuses runs on host {socket.gethostname()}: {reason}", "see the reason"
+                binary, f"refuses runs on host {socket.gethostname()}: {reason}", "mend what it names"
             )
         # Exit code 3: a run is invalid.
         if done.returncode not in (0, 3):

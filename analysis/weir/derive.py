@@ -40,6 +40,7 @@ FROM_TABLES_VARIABLE = "WEIR_METRICS_FROM_TABLES"
 #: Runs from which on several processes compute metrics sooner than one: each takes a second to start.
 FEWEST_IN_PARALLEL = 500
 RUNS_AT_ONCE = 16
+_SIMULATE_AGAIN = "remove this run's folder and simulate it again"
 #: Metrics of a class that no summary can give.
 NEED_REQUESTS = (
     "jain_clients", "arrival_peak_to_mean", "arrival_dispersion", "effective_requests", "drift_ratio",
@@ -69,18 +70,19 @@ def run_metrics(run: Run) -> dict[str, Any]:
 
 
 def _summarised(run: Run) -> dict[str, Any]:
-    """The metrics of a simulated run of which no request was kept: the simulator's own counts and quantiles.
+    """The metrics of a run of which only a summary was kept, by the simulator or another program.
 
     What needs every request (fairness among clients, burstiness, how far an objective was attained by
     request) has no value.
     """
     path = run.path / "summary.json"
-    document = read_document(path, "remove this run's folder and simulate it again")
+    again = "remove the study's folder and import its files again" if run.imported else _SIMULATE_AGAIN
+    document = read_document(path, again)
     summary = _decode(field(document, path, "classes", dict))
     classes = {}
     for app_class in run.classes:
         if app_class.name not in summary:
-            raise InputError(path, f"has no class {app_class.name!r}", "simulate the run again")
+            raise InputError(path, f"has no class {app_class.name!r}", again)
         values = dict.fromkeys(NEED_REQUESTS) | summary[app_class.name]
         classes[app_class.name] = values
     whole = _whole_run(run, classes)

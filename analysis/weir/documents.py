@@ -3,8 +3,10 @@
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from weir.errors import InputError
 
@@ -78,17 +80,25 @@ def check_format(document: dict[str, Any], path: Path, known: tuple[int, ...] = 
         )
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a file under a temporary name and renames it: readers see the old or the new, never a part.
+@contextmanager
+def replaced(path: Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
+    """A stream to a temporary file that is renamed at the end: readers see the old or the new, never a part.
+
+    Args:
+        path: the file; its folder is made.
+        sync: whether the content is on the disk before the file has its name.
 
     Raises:
-        OSError: the folder cannot be written.
+        OSError: the folder or the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
         # mkstemp makes the file private; results are as readable as any other file.
         umask = os.umask(0)
         os.umask(umask)
@@ -97,6 +107,16 @@ def write_text(path: Path, text: str) -> None:
     except BaseException:
         os.unlink(partial)
         raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text in UTF-8 by `replaced`.
+
+    Raises:
+        OSError: the folder or the file cannot be written.
+    """
+    with replaced(path) as file:
+        file.write(text.encode())
 
 
 def write_document(path: Path, document: dict[str, Any]) -> None:

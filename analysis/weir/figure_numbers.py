@@ -15,18 +15,13 @@ from matplotlib.patches import Patch, Rectangle
 from numpy.typing import ArrayLike
 
 
-def of_figure(figure: Figure) -> list[dict[str, Any]]:
-    """One entry for each panel: titles, scales, and every mark with its numbers, in the order of drawing.
-
-    Infinity and NaN, which JSON has not, are the texts `inf`, `-inf` and `nan`.
-    """
-    return [_panel(axes) for axes in figure.axes]
-
-
 def as_text(figure: Figure) -> str:
-    """`of_figure` as JSON with one mark a line."""
+    """A JSON list of the panels: titles, scales, and every mark with its numbers, in the order of drawing.
+
+    Each mark has its own line. Infinity and NaN, which JSON lacks, are the texts `inf`, `-inf` and `nan`.
+    """
     panels = []
-    for panel in of_figure(figure):
+    for panel in map(_panel, figure.axes):
         parts = []
         for name, value in panel.items():
             if isinstance(value, list):
@@ -39,7 +34,7 @@ def as_text(figure: Figure) -> str:
 
 
 def count(document: Any) -> int:
-    """How many numbers a document of `of_figure`, or any other of JSON, has."""
+    """The number of numbers in a JSON document."""
     if isinstance(document, dict):
         return sum(map(count, document.values()))
     if isinstance(document, list):
@@ -98,7 +93,7 @@ def _bar(bar: Patch) -> dict[str, Any]:
 
 
 def _plain(values: ArrayLike) -> Any:
-    """Numbers as lists of JSON; those that are masked are `nan`."""
+    """Numbers as JSON lists; masked numbers are `nan`."""
     array = np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
     return _listed(array.tolist())
 

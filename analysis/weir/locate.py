@@ -1,13 +1,20 @@
-"""Places of the project: its root, the folder of results, and the sample results of the package.
+"""Places of the project: its root, its binary, the folder of results, and the sample results of the package.
 
 None depends on the working directory: a notebook finds the same results from its own folder, from the
 repository, and from anywhere else.
 """
 
 import os
+import shutil
+import socket
+import sysconfig
 from pathlib import Path
 
 from weir import plans
+from weir.errors import InputError
+
+#: The `weir` binary; searched for where it is not set.
+BINARY_VARIABLE = "WEIR_BINARY"
 
 #: The folder of results; the project's `results/` where it is not set.
 RESULTS_VARIABLE = "WEIR_RESULTS"
@@ -37,6 +44,28 @@ def project(start: Path | None = None) -> Path | None:
             if (root / MARK).is_dir():
                 return root
     return None
+
+
+def binary() -> Path:
+    """The `weir` binary: `WEIR_BINARY`, else that of the project, beside Python, or in the PATH.
+
+    Raises:
+        InputError: there is none. The error names the host, because workers of Dask call this.
+    """
+    host = socket.gethostname()
+    if given := os.environ.get(BINARY_VARIABLE):
+        if not Path(given).is_file():
+            raise InputError(given, f"is no file on host {host}", f"set {BINARY_VARIABLE} to the weir binary")
+        return Path(given)
+    root = project()
+    built = root / "target/release/weir" if root else None
+    # The wheel installs the binary beside Python, which need not be in the PATH.
+    beside = Path(sysconfig.get_path("scripts")) / "weir"
+    found = next((file for file in (built, beside) if file and file.is_file()), None) or shutil.which("weir")
+    if found is None:
+        problem = f"is not built or installed on host {host}"
+        raise InputError(built or "weir", problem, f"build it (make setup), or set {BINARY_VARIABLE}")
+    return Path(found)
 
 
 def results() -> Path:

@@ -187,10 +187,15 @@ def _key(checksum: str, found: dict[str, os.stat_result]) -> str:
     return hashlib.sha256(json.dumps([checksum, facts]).encode()).hexdigest()
 
 
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _check_content(path: Path, sha256: str) -> None:
     try:
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = sha256_of(path)
     except OSError as error:
         raise DamagedError(path, f"cannot be read ({error.strerror})", _REMEDY) from error
     if found != sha256:

@@ -43,6 +43,11 @@ BLOCK_COLUMNS = {
 }
 #: Rows that are read at once.
 ROWS_AT_ONCE = 2**19
+_IMPORT_REQUESTS = (
+    "import files with every request into another study: latency logs of fio (write_lat_log), or text of "
+    "blkparse or biosnoop"
+)
+_KEEP_REQUESTS = "remove `records: summary` from the study and run it again"
 #: Column of both, of runs that several hosts carried out together; null in others.
 HOST = "host"
 
@@ -53,7 +58,11 @@ def scan_requests(run: Run) -> pl.LazyFrame:
     Raises:
         InputError: the table is absent, cut short, or of another kind.
     """
-    return scan_table(run.path / "requests.parquet", REQUEST_COLUMNS)
+    path = run.path / "requests.parquet"
+    if not path.exists() and (run.path / "summary.json").exists():
+        remedy = _IMPORT_REQUESTS if run.imported else _KEEP_REQUESTS
+        raise InputError(path, "is absent: only a summary of this run was kept", remedy)
+    return scan_table(path, REQUEST_COLUMNS)
 
 
 def scan_block(run: Run) -> pl.LazyFrame | None:

@@ -41,7 +41,8 @@ def results(options: argparse.Namespace, console: Console) -> int:
             console.print(f"  invalid: {one.outcome.broken}", soft_wrap=True)
         for sentence in one.outcome.unknown:
             console.print(f"  unknown: {sentence}", soft_wrap=True)
-    console.print(f"{study}: {len(ids)} runs imported into {target}; weir did not judge them", soft_wrap=True)
+    runs = "1 run" if len(ids) == 1 else f"{len(ids)} runs"
+    console.print(f"{study}: imported {runs} into {target}; validity was not judged", soft_wrap=True)
     console.print(f"next: weir summary {study}; weir report {study}", soft_wrap=True)
     return 0
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from weir.derive import QUANTILES
 from weir.errors import InputError
-from weir.imported.outcome import ClassOutcome, Histogram, Outcome, figures, has_quantile
+from weir.imported.outcome import MEASURES, ClassOutcome, Histogram, Outcome, figures, has_quantile
 
 #: Width of a bin relative to its lower end (`FIO_IO_U_PLAT_BITS` in fio's stat.h).
 BIN_WIDTH = 1 / 64
@@ -53,7 +53,7 @@ def read(path: Path, measure: str | None = None) -> Outcome:
     """
     document = _document(path)
     entries = list(_entries(document, path))
-    shared = document.get("global options") or {}
+    shared = _object(document, "global options")
     by_name: dict[tuple[str, str], list[tuple[dict[str, Any], dict[str, Any]]]] = {}
     for entry in entries:
         for direction in DIRECTIONS:
@@ -121,7 +121,7 @@ def _entries(document: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
 def _measure(parts: Iterable[dict[str, Any]]) -> str:
     parts = list(parts)
     for name in PREFERRED:
-        if all((part.get(f"{name}_ns") or {}).get("percentile") for part in parts):
+        if all(_object(_object(part, f"{name}_ns"), "percentile") for part in parts):
             return name
     return "clat"
 
@@ -139,7 +139,7 @@ def _class(
     bins = [one.get("bins") for one in latencies]
     histogram = None
     if all(isinstance(one, dict) and one for one in bins):
-        histogram = _histogram(bins, latencies, path, name)
+        histogram = _histogram(bins, latencies, measure, path, name)
         if histogram.n != requests:
             problem = f"job `{name}`: `bins` of `{measure}_ns` hold {histogram.n} requests, `N` is {requests}"
             raise InputError(path, problem, "was the file changed? " + _AGAIN)
@@ -165,7 +165,7 @@ def _class(
             "without a histogram: no percentile (json+ or group_reporting has them)"
         )
     runtime_s = max(_whole(part.get("runtime")) for _, part in parts) / 1e3
-    options = shared | (parts[0][0].get("job options") or {})
+    options = shared | _object(parts[0][0], "job options")
     return ClassOutcome(
         name=name,
         workload=", ".join(f"{key} {options[key]}" for key in _SAID if key in options) or "unknown",
@@ -186,20 +186,16 @@ def _class(
 
 
 def _latency(part: dict[str, Any], measure: str, path: Path, name: str) -> dict[str, Any]:
-    found = part.get(f"{measure}_ns")
-    if not isinstance(found, dict) or not _whole(found.get("N")):
-        known = [
-            one.removesuffix("_ns")
-            for one in part
-            if one.endswith("_ns") and _whole((part[one] or {}).get("N"))
-        ]
+    found = _object(part, f"{measure}_ns")
+    if not _whole(found.get("N")):
+        known = [one for one in MEASURES if _whole(_object(part, f"{one}_ns").get("N"))]
         remedy = f"name one that it has with --latency: {', '.join(known)}" if known else _AGAIN
         raise InputError(path, f"job `{name}` has no `{measure}_ns`", remedy)
     return found
 
 
 def _histogram(
-    bins: list[dict[str, int]], latencies: list[dict[str, Any]], path: Path, name: str
+    bins: list[dict[str, int]], latencies: list[dict[str, Any]], measure: str, path: Path, name: str
 ) -> Histogram:
     counts: dict[float, int] = {}
     # The middle of a bin may lie outside of what was measured: fio keeps the exact ends apart.
@@ -209,14 +205,18 @@ def _histogram(
         for of_job in bins:
             for key, count in of_job.items():
                 value = min(max(float(key), low), high)
+                if count < 0:
+                    raise ValueError(f"{count} requests of {key} ns")
                 counts[value] = counts.get(value, 0) + int(count)
     except (TypeError, ValueError) as error:
-        raise InputError(path, f"job `{name}`: `bins` holds what is no number ({error})", _AGAIN) from error
+        raise InputError(
+            path, f"job `{name}`: `bins` of `{measure}_ns` holds no counts ({error})", _AGAIN
+        ) from error
     return Histogram.of(counts, BIN_WIDTH)
 
 
 def _percentiles(latency: dict[str, Any], requests: int) -> dict[str, float | None]:
-    given = latency.get("percentile") or {}
+    given = _object(latency, "percentile")
     return {
         key: _number(given, f"{q * 100:.6f}")
         if f"{q * 100:.6f}" in given and has_quantile(requests, q)
@@ -229,9 +229,9 @@ def _numjobs(entry: dict[str, Any], shared: dict[str, Any], entries: int) -> int
     """Processes of an entry: with `group_reporting` it stands for all of `numjobs`."""
     if entries > 1:
         return 1
-    text = str((shared | (entry.get("job options") or {})).get("numjobs", 1))
-    grouped = "group_reporting" in shared or "group_reporting" in (entry.get("job options") or {})
-    return int(text) if text.isdigit() and grouped else 1
+    options = shared | _object(entry, "job options")
+    text = str(options.get("numjobs", 1))
+    return int(text) if text.isdigit() and "group_reporting" in options else 1
 
 
 def _began(document: dict[str, Any], runtime_ms: int) -> float | None:
@@ -247,6 +247,12 @@ def _broken(entries: list[dict[str, Any]]) -> str:
         for entry in entries
         if _whole(entry.get("error")) or _whole(entry.get("total_err"))
     )
+
+
+def _object(of: dict[str, Any], name: str) -> dict[str, Any]:
+    """A field that is an object; empty if it is absent or something else."""
+    value = of.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _whole(value: Any) -> int:

@@ -24,7 +24,7 @@ from weir.errors import InputError
 from weir.imported.outcome import MEASURES, ClassOutcome, Outcome
 from weir.load import IMPORTED, IMPORTED_RULE, Level
 from weir.manifest import NAME as MANIFEST
-from weir.manifest import RESULTS_FORMAT, seal
+from weir.manifest import RESULTS_FORMAT, seal, sha256_of
 from weir.plan import read_plan
 
 QUESTION = "What do the imported results of other programs show?"
@@ -84,10 +84,18 @@ def add(
             documents.append(_document(folder.name, one, [*runs, *documents], question))
         runs += documents
         _check_together(runs, placed)
-        made = _plan(folder.name, runs, plan, question, comparison, plan_path)
-        for document, one in zip(documents, placed, strict=True):
-            _write_run(folder, document, one.outcome)
-        write_document(plan_path, made)
+        made = _plan(folder.name, runs, plan, question, comparison)
+        try:
+            for document, one in zip(documents, placed, strict=True):
+                _write_run(folder, document, one.outcome)
+            write_document(plan_path, made)
+        except BaseException as error:
+            for document in documents:
+                shutil.rmtree(folder / document["id"], ignore_errors=True)
+            if isinstance(error, OSError):
+                problem = f"cannot be written ({error.strerror})"
+                raise InputError(folder, problem, "make room on the disk") from error
+            raise
     return [document["id"] for document in documents]
 
 
@@ -132,7 +140,7 @@ def _document(
 ) -> dict[str, Any]:
     outcome = placed.outcome
     files = [
-        {"path": str(path.resolve()), "size_bytes": path.stat().st_size, "sha256": _sha256(path)}
+        {"path": str(path.resolve()), "size_bytes": path.stat().st_size, "sha256": sha256_of(path)}
         for path in outcome.files
     ]
     cell = _id({"levels": placed.levels})
@@ -186,11 +194,6 @@ def _id(parts: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _check_together(runs: list[dict[str, Any]], placed: Sequence[Placed]) -> None:
     """Refuses runs that cannot be compared: of other factors, or of another measure."""
     first = runs[0]
@@ -206,6 +209,11 @@ def _check_together(runs: list[dict[str, Any]], placed: Sequence[Placed]) -> Non
             own, known = (", ".join(of["levels"]) or "none" for of in (run, first))
             problem = f"its levels are of the factors {own}, those of earlier runs are of {known}"
             raise InputError(path, problem, "give each run a level of each factor")
+        for name, level in run["levels"].items():
+            known = first["levels"][name]
+            if isinstance(level, str) != isinstance(known, str):
+                problem = f"level `{name}` is {level!r}, that of earlier runs {known!r}: text and a number"
+                raise InputError(path, problem, "give numbers only, or text only such as `16k` and `auto`")
         measure, known = run[IMPORTED]["measure"], first[IMPORTED]["measure"]
         if measure != known:
             problem = (
@@ -221,7 +229,6 @@ def _plan(
     before: dict[str, Any] | None,
     question: str | None,
     comparison: dict[str, Any] | None,
-    path: Path,
 ) -> dict[str, Any]:
     factors: dict[str, list[Level]] = {}
     for run in runs:
@@ -229,16 +236,19 @@ def _plan(
             levels = factors.setdefault(name, [])
             if level not in levels:
                 levels.append(level)
+    # That of earlier runs was checked when they were imported; factors and levels only become more.
     comparison = comparison or (before or {}).get("comparison")
-    if comparison is not None and comparison.get("factor") not in factors:
+    if comparison is not None and comparison["factor"] not in factors:
         known = ", ".join(factors) or "none"
-        problem = f"comparison: there is no factor `{comparison.get('factor')}` (factors: {known})"
-        raise InputError(path, problem, "name a factor of the levels")
+        problem = f"field `comparison.factor`: there is no factor `{comparison['factor']}` (factors: {known})"
+        raise InputError("--map", problem, "name a factor of the levels")
     baseline = (comparison or {}).get("baseline")
     if baseline is not None and baseline not in factors[comparison["factor"]]:
         known = ", ".join(map(str, factors[comparison["factor"]]))
         raise InputError(
-            path, f"comparison: there is no level `{baseline}` (levels: {known})", "name one of them"
+            "--map",
+            f"field `comparison.baseline`: there is no level `{baseline}` (levels: {known})",
+            "name one of them",
         )
     question = question or (before or {}).get("question") or QUESTION
     # In the order in which they began, where all files tell: changes over the order of runs are looked for.
@@ -275,9 +285,9 @@ def _write_run(folder: Path, document: dict[str, Any], outcome: Outcome) -> None
         shutil.rmtree(target, ignore_errors=True)
         os.rename(partial, target)
         _sync(folder)
-    except OSError as error:
+    except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
-        raise InputError(target, f"cannot be written ({error.strerror})", "make room on the disk") from error
+        raise
 
 
 def _write_files(partial: Path, document: dict[str, Any], outcome: Outcome) -> None:
@@ -317,9 +327,9 @@ def _verdict(outcome: Outcome) -> dict[str, Any]:
 
 def _seal(partial: Path, run_id: str) -> None:
     """Writes the manifest and makes all files durable."""
-    files = sorted(path for path in partial.iterdir())
+    files = sorted(partial.iterdir())
     entries = [
-        {"path": path.name, "size_bytes": path.stat().st_size, "sha256": _sha256(path)} for path in files
+        {"path": path.name, "size_bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files
     ]
     manifest = {"results_format": RESULTS_FORMAT, "weir": __version__, "run": run_id, "files": entries}
     (partial / MANIFEST).write_text(seal(json.dumps(manifest, indent=2)), encoding="utf-8")

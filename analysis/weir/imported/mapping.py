@@ -9,6 +9,8 @@ runs:
     files: [bfq-*.json]
 """
 
+import glob
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,12 +52,12 @@ def levels(given: Sequence[str]) -> dict[str, Level]:
     """
     found: dict[str, Level] = {}
     for text in given:
-        name, equals, level = text.partition("=")
-        if not equals or not name.strip() or not level.strip():
+        name, equals, level = (part.strip() for part in text.partition("="))
+        if not (equals and name and level):
             raise InputError("--level", f"is `{text}`, not FACTOR=LEVEL", "for example --level scheduler=bfq")
         if name in found:
             raise InputError("--level", f"factor `{name}` comes twice", "a run has one level of a factor")
-        found[name.strip()] = _number(level.strip())
+        found[name] = _number(level)
     return found
 
 
@@ -101,8 +103,10 @@ def _cell(entry: Any, name: str, path: Path) -> Cell:
     if not isinstance(given, dict):
         raise InputError(path, f"field `{name}.levels` is {given!r}, not FACTOR: LEVEL", _EXAMPLE)
     for factor, level in given.items():
-        # YAML reads `none` as text, but `off`, `no` and `~` as something else.
-        if not isinstance(factor, str) or not isinstance(level, str | int | float) or isinstance(level, bool):
+        if not isinstance(factor, str) or not factor.strip():
+            problem = f"field `{name}.levels`: factor {factor!r} is no name"
+            raise InputError(path, problem, "name it with text, such as scheduler: bfq")
+        if not _is_level(level):
             problem = f"field `{name}.levels.{factor}` is {level!r}, not text or a number"
             raise InputError(path, problem, f'put it in quotes, such as {factor}: "off"')
     if not isinstance(files, list) or not files or not all(isinstance(file, str) for file in files):
@@ -111,14 +115,17 @@ def _cell(entry: Any, name: str, path: Path) -> Cell:
     return Cell(dict(given), tuple(dict.fromkeys(found)))
 
 
+def _is_level(value: Any) -> bool:
+    # YAML reads `none` as text, but `off`, `no` and `~` as something else.
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
 def _matching(path: Path, pattern: str, name: str) -> list[Path]:
     if not any(mark in pattern for mark in "*?["):
         return [path.parent / pattern]
-    try:
-        found = sorted(path.parent.glob(pattern))
-    except (NotImplementedError, ValueError) as error:
-        problem = f"field `{name}`: pattern `{pattern}` cannot be used ({error})"
-        raise InputError(path, problem, "give a pattern relative to this file") from error
+    found = sorted(path.parent / one for one in glob.glob(pattern, root_dir=path.parent, recursive=True))
     if not found:
         raise InputError(
             path, f"field `{name}`: no file matches `{pattern}`", f"patterns are relative to {path.parent}"

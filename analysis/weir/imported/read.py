@@ -36,16 +36,12 @@ def outcomes(paths: Sequence[Path], measure: str | None = None) -> list[Outcome]
             logs.setdefault(path.with_name(f"{named['prefix']}_{named['measure']}"), []).append(path)
         else:
             found.append(_read(path, measure))
-    return found + [_of_logs(of_call, measure) for of_call in logs.values()]
-
-
-def _of_logs(paths: list[Path], measure: str | None) -> Outcome:
-    own = recorded.LOG.fullmatch(paths[0].name)["measure"]
-    if measure not in (None, own):
-        raise InputError(
-            paths[0], f"is a log of `{own}`, --latency is {measure}", f"name the logs _{measure}.N.log"
-        )
-    return recorded.fio_logs(paths)
+    found += [recorded.fio_logs(of_call) for of_call in logs.values()]
+    for one in found:
+        if measure not in (None, one.measure):
+            problem = f"has response times of `{one.measure}` only, --latency is {measure}"
+            raise InputError(one.files[0], problem, f"give files with `{measure}`, or leave --latency out")
+    return found
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:

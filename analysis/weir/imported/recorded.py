@@ -5,7 +5,6 @@ delays, in whole ms, become a histogram.
 """
 
 import re
-import shutil
 import subprocess
 import tempfile
 from collections import Counter
@@ -122,8 +121,8 @@ def _converted(path: Path, form: str) -> tuple[pl.DataFrame, list[str], pa.Schem
     """The rows of `requests.parquet` that `weir trace convert` makes, and what it noted."""
     with tempfile.TemporaryDirectory(prefix="weir-import-") as folder:
         out = Path(folder) / "requests.parquet"
-        command = [_binary(), "trace", "convert", str(path), "--format", form, "--sort", "--to", "parquet"]
-        command += ["--out", str(out)]
+        command = [str(locate.binary()), "trace", "convert", str(path), "--format", form, "--sort"]
+        command += ["--to", "parquet", "--out", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             said = done.stderr.strip().removeprefix("error: ").removeprefix(f"{path}:")
@@ -137,15 +136,6 @@ def _converted(path: Path, form: str) -> tuple[pl.DataFrame, list[str], pa.Schem
             [note for note in notes if "without a completion" not in note],
             table.schema,
         )
-
-
-def _binary() -> str:
-    root = locate.project()
-    built = root / "target/release/weir" if root else None
-    found = str(built) if built and built.exists() else shutil.which("weir")
-    if found is None:
-        raise InputError("weir", "the binary is not built", "build it: make setup")
-    return found
 
 
 def _outcome(

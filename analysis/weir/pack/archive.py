@@ -15,25 +15,25 @@ import lzma
 import os
 import re
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from weir.errors import DamagedError, InputError
+from weir.manifest import sha256_of
 
-#: The first file: what the archive is, and by which version of what.
+#: The first file: format, version of weir, title and studies.
 HEADER = "pack.json"
+README = "README.md"
 #: The last file: checksums of all others, as `sha256sum -c` reads them.
 SUMS = "SHA256SUMS"
 FORMAT = 1
 _PIECE = 1 << 20
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError)
-_NOT_ONE = "name a file that `weir pack` wrote, or the folder that one was unpacked to"
+_REMEDY = "name a file that `weir pack` wrote, or the folder that one was unpacked to"
 
 
 @dataclass(frozen=True)
@@ -121,35 +121,17 @@ def sums_text(sums: dict[str, Sum]) -> str:
     return "".join(f"{one.sha256}  {name}\n" for name, one in sorted(sums.items()))
 
 
-@contextmanager
-def written(out: Path) -> Iterator[IO[bytes]]:
-    """A stream to a file that has its name only once it is whole and on the disk."""
-    handle, partial = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(partial, 0o666 & ~umask)
-        os.replace(partial, out)
-    except BaseException:
-        os.unlink(partial)
-        raise
-
-
 @dataclass
 class Opened:
     """An archive that was unpacked, or a folder that one was unpacked to.
 
     Attributes:
         folder: the folder with its files.
-        header: what `pack.json` says.
-        sums: what `SHA256SUMS` says, by name; empty where it is missing.
-        found: what was found, by name.
-        problems: file and problem of everything that differs.
-        sha256: of the archive; empty for a folder.
+        header: the content of `pack.json`.
+        sums: SHA-256 of each file as `SHA256SUMS` lists them, by name; empty if `SHA256SUMS` is missing.
+        found: SHA-256 and size of each file as read, by name.
+        problems: file and problem of every difference.
+        sha256: SHA-256 of the archive; empty for a folder.
     """
 
     folder: Path
@@ -171,17 +153,6 @@ class Opened:
             self.problems += [(name, f"is not listed in {SUMS}: it was added") for name in extra]
 
 
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sha256_of_text(text: str) -> str:
-    """The SHA-256 of a text in UTF-8."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def is_one(path: Path) -> bool:
     """Whether a path is that of an archive, or of a folder that one was unpacked to."""
     return path.is_file() or (path / HEADER).is_file()
@@ -200,7 +171,7 @@ def open_folder(path: Path) -> Opened:
         if any(part.startswith(".") or part == "__pycache__" for part in PurePosixPath(name).parts):
             continue
         if file.is_symlink() or (not file.is_dir() and not file.is_file()):
-            raise InputError(file, "is neither a file nor a folder", _NOT_ONE)
+            raise InputError(file, "is neither a file nor a folder", _REMEDY)
         if file.is_file():
             found[name] = Sum(sha256_of(file), file.stat().st_size)
     return _opened(path, path, found, [])
@@ -220,7 +191,7 @@ def unpack(path: Path, into: Path) -> Opened:
     try:
         file = path.open("rb")
     except OSError as error:
-        raise InputError(path, f"cannot be read ({error.strerror})", _NOT_ONE) from error
+        raise InputError(path, f"cannot be read ({error.strerror})", _REMEDY) from error
     with file:
         whole = _Hashed(file)
         headers: list[int] = []
@@ -241,7 +212,7 @@ def unpack(path: Path, into: Path) -> Opened:
             problems += [(path.name, problem) for problem in _between(path, headers, ends)]
         except _DAMAGE as error:
             if last is None:
-                raise InputError(path, f"is no archive of `weir pack` ({error})", _NOT_ONE) from error
+                raise InputError(path, f"is no archive of `weir pack` ({error})", _REMEDY) from error
             found.pop(last, None)
             problems.append(
                 (last, f"cannot be read whole: the archive is cut off or damaged there ({error})")
@@ -281,12 +252,12 @@ def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> Sum:
 
 
 def _between(path: Path, headers: list[int], ends: list[int]) -> Iterator[str]:
-    """What of a plain tar is not as it was written, outside of its files and of what its reader checks.
+    """Damage of a plain tar that neither checksums of files nor the reader of the tar find.
 
     Args:
-        path: the archive; nothing is said of a compressed one, whose format has checksums of its own.
-        headers: where headers begin.
-        ends: where files end, and where the tar itself does.
+        path: the archive. A compressed archive has no such damage: its format has checksums of its own.
+        headers: offsets of the headers in bytes.
+        ends: offsets of the ends of the files in bytes; the last is the end of the tar.
     """
     with path.open("rb") as file:
         if file.read(262)[257:262] != b"ustar":
@@ -311,10 +282,11 @@ def _opened(path: Path, folder: Path, found: dict[str, Sum], problems: list[tupl
     try:
         header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
         version = header["weir_pack"]
-        if not isinstance(header["studies"], list):
-            raise TypeError("studies")
+        if not all(isinstance(header[name], list) for name in ("studies", "papers")):
+            raise TypeError("`studies` and `papers` are lists")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(path, f"is no archive of `weir pack`: no {HEADER} says so", _NOT_ONE) from error
+        problem = f"is no archive of `weir pack`: {HEADER} is missing or damaged"
+        raise InputError(path, problem, _REMEDY) from error
     if version != FORMAT:
         problem = f"field `weir_pack` is {version}, this version reads {FORMAT}"
         raise InputError(path, problem, f"install weir {header.get('weir')}, which wrote it")
@@ -326,7 +298,7 @@ def _opened(path: Path, folder: Path, found: dict[str, Sum], problems: list[tupl
             else:
                 problems.append((SUMS, f"is damaged: {line[:100]!r} is no checksum and name"))
     except (OSError, UnicodeDecodeError):
-        problems.append((SUMS, "is missing or damaged: what the other files should be is not known"))
+        problems.append((SUMS, "is missing or damaged: no other file can be compared with its checksum"))
     opened = Opened(folder, header, sums, found, problems)
     opened.compare()
     return opened

@@ -9,28 +9,27 @@ from itertools import takewhile
 from pathlib import Path
 
 import weir
-from weir import derive, locate, manifest, pages, plans, register, report
+from weir import derive, documents, locate, manifest, pages, plans, register, report
 from weir.errors import DamagedError, InputError
 from weir.load import DECISION, Study, load_study
 from weir.pack import archive, checklist, citation, crate, croissant, environment, methods, specs
 from weir.pack.citation import Citation
-from weir.pack.numbers import CLAIMS, NUMBERS, RESULTS, Judged, of_paper, of_study, papers_of
+from weir.pack.numbers import CLAIMS, NUMBERS, REPORT, RESULTS, Judged, of_paper, of_study, papers_of
 from weir.paper_registry import registers
 
-README = "README.md"
 #: The date of an archive of which no date of release is given, as seconds since 1970.
 DATE_VARIABLE = "SOURCE_DATE_EPOCH"
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What was packed.
+    """An archive that was written.
 
     Attributes:
         path: the archive.
-        sha256: of the archive.
-        files: their number.
-        size_bytes: of the archive.
+        sha256: SHA-256 of the archive.
+        files: number of files in the archive.
+        size_bytes: size of the archive.
         left_out: runs of earlier plans, by study.
         checklist: the items of artifact evaluation.
     """
@@ -74,7 +73,7 @@ def find(names: Sequence[str], results: Path | None) -> list[Study]:
 
 
 def pack(studies: list[Study], out: Path, cited: Citation) -> Packed:
-    """Writes the archive of some studies. Nothing is left behind if that fails.
+    """Writes the archive of some studies. A failure leaves no archive behind.
 
     Args:
         studies: the studies; their results are not changed.
@@ -90,19 +89,19 @@ def pack(studies: list[Study], out: Path, cited: Citation) -> Packed:
     for study in studies:
         if not study.runs:
             raise InputError(study.path, "has no run", f"run it first: make study STUDY={study.name}")
+    published = _published(cited)
     try:
-        with derive.from_tables(), archive.written(out) as stream:
-            writer = archive.Writer(stream, _root(studies), _seconds(_published(cited)))
-            build = _Build(studies, cited, writer)
-            judged = build.write()
+        with derive.from_tables(), documents.replaced(out, sync=True) as stream:
+            writer = archive.Writer(stream, _root(studies), _seconds(published))
+            judged = _Build(studies, cited, published, writer).write()
     except OSError as error:
         problem = f"cannot be read or written ({error.strerror or error})"
         remedy = "make room on the disk, or name another file with --out"
         raise InputError(error.filename or out, problem, remedy) from error
     return Packed(
         path=out,
-        sha256=archive.sha256_of(out),
-        files=len(build.writer.sums),
+        sha256=manifest.sha256_of(out),
+        files=len(writer.sums),
         size_bytes=out.stat().st_size,
         left_out={study.name: study.stray for study in studies if study.stray},
         checklist=_items(studies, cited, judged),
@@ -153,17 +152,18 @@ class _Build:
 
     studies: list[Study]
     cited: Citation
+    published: datetime.date
     writer: archive.Writer
 
     def write(self) -> list[Judged]:
-        """Writes all files; returns what the notebooks of papers made of them."""
+        """Writes all files; returns the judged claims of papers."""
         names = [study.name for study in self.studies]
         words = ", ".join(names)
         commit = environment.commit()
         about = crate.Described(
             title=self.cited.title or f"Results of {'studies' if len(names) > 1 else 'study'} {words}",
             description=self.cited.abstract or " ".join(study.question for study in self.studies),
-            published=_published(self.cited).isoformat(),
+            published=self.published.isoformat(),
             citation=self.cited,
             studies=self.studies,
             plans={study.name: [*map(_in_results(study), _plans(study))] for study in self.studies},
@@ -179,7 +179,7 @@ class _Build:
         }
         add = self.writer.add
         add(archive.HEADER, json.dumps(header, indent=2) + "\n")
-        add(README, pages.render_text("pack.md.j2", about=about, header=header, studies=self.studies))
+        add(archive.README, pages.render_text("pack.md.j2", about=about, header=header, studies=self.studies))
         if self.cited.text:
             add(citation.NAME, self.cited.text)
         add(methods.NAME, methods.text(self.studies, commit))
@@ -189,7 +189,7 @@ class _Build:
             self._results(study)
             for derived in of_study(study):
                 add(derived.name, derived.text)
-            add(f"{NUMBERS}/{study.name}/report.html", report.render(study))
+            add(f"{NUMBERS}/{study.name}/{REPORT}", report.render(study))
         judged = [of_paper(prefix, self.studies) for prefix in header["papers"]]
         for one in judged:
             for derived in one.files:

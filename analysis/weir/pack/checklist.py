@@ -11,6 +11,7 @@ from typing import Literal
 
 from weir.load import Study
 from weir.pack.citation import Citation
+from weir.pack.environment import UNCOMMITTED
 from weir.pack.numbers import Judged
 
 AVAILABLE, FUNCTIONAL, REPRODUCED = "Available", "Functional", "Reproduced"
@@ -91,7 +92,7 @@ def _functional(
 ) -> Iterator[Item]:
     for study in studies:
         yield from _functional_study(study, given_by_specs.get(study.name))
-    is_clean = commit is not None and " " not in commit
+    is_clean = commit is not None and not commit.endswith(UNCOMMITTED)
     what = "the commit of weir is known and has no uncommitted changes"
     yield Item(FUNCTIONAL, what, _yes(is_clean), commit or "no repository", "Commit, then pack again")
 
@@ -136,7 +137,10 @@ def _reproduced(studies: list[Study], judged: list[Judged]) -> Iterator[Item]:
         yield Item(REPRODUCED, f"{study.name}: 5 repetitions or more", _yes(n >= 5), str(n), remedy)
     for one in judged:
         what = f"claims of {one.paper} are judged on these results"
-        yield Item(REPRODUCED, what, _yes(not one.why_not), one.why_not, "See the message")
+        has_claims = any(derived.kind == "claims" for derived in one.files)
+        why_not = one.why_not or ("" if has_claims else "none can be judged on these studies")
+        remedy = f"Pack all studies of the paper: weir pack {one.paper}"
+        yield Item(REPRODUCED, what, _yes(has_claims), why_not, remedy)
     remedy = "Add a table to the paper's appendix: claim, figure, file below numbers/ or claims/"
     what = "each claim of the paper names its figure or table in the archive"
     yield Item(REPRODUCED, what, "look", "", remedy)

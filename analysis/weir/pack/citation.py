@@ -17,6 +17,7 @@ from weir.errors import InputError
 NAME = "CITATION.cff"
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
 _SPDX = re.compile(r"[A-Za-z0-9.+-]+")
+_ORCID = re.compile(r"https://orcid\.org/(\d{4}-){3}\d{3}[\dX]")
 _EXAMPLE = "docs/how-to/publish.md has an example"
 
 
@@ -32,7 +33,7 @@ class Author:
 
 @dataclass(frozen=True)
 class Citation:
-    """What a citation file says. Texts are empty where it says nothing.
+    """The fields of a citation file. A text is empty if the file lacks the field.
 
     Attributes:
         text: the file; empty where there is none.
@@ -59,14 +60,14 @@ class Citation:
     paper: str = ""
 
     @property
-    def licence_url(self) -> str:
-        """The page of the licence."""
-        return f"https://spdx.org/licenses/{self.licence}"
-
-    @property
     def doi_url(self) -> str:
         """The page of the artifact."""
         return f"https://doi.org/{self.doi}"
+
+
+def licence_url(identifier: str) -> str:
+    """The page of a licence with this identifier of SPDX."""
+    return f"https://spdx.org/licenses/{identifier}"
 
 
 def read(path: Path) -> Citation:
@@ -87,8 +88,6 @@ def read(path: Path) -> Citation:
         raise InputError(path, "has no fields", _EXAMPLE)
     read = _Fields(path, document)
     read.text("cff-version", needed=True)
-    preferred = document.get("preferred-citation")
-    preferred = preferred if isinstance(preferred, dict) else {}
     return Citation(
         text=text,
         title=read.text("title", needed=True),
@@ -101,7 +100,7 @@ def read(path: Path) -> Citation:
         abstract=read.text("abstract"),
         keywords=tuple(map(str, read.listed("keywords"))),
         url=read.text("repository-artifact") or read.text("url"),
-        paper=str(preferred.get("doi") or preferred.get("title") or ""),
+        paper=read.paper(),
     )
 
 
@@ -143,6 +142,15 @@ class _Fields:
             raise self._refuse(name, value, "a list")
         return value
 
+    def paper(self) -> str:
+        value = self.document.get("preferred-citation")
+        named = (value.get("doi") or value.get("title")) if isinstance(value, dict) else None
+        if value is not None and not named:
+            raise self._refuse(
+                "preferred-citation", value, "the `doi` or `title` of the paper as fields of it"
+            )
+        return str(named or "")
+
     def authors(self) -> tuple[Author, ...]:
         found = [self._author(entry) for entry in self.listed("authors")]
         if not found:
@@ -160,4 +168,6 @@ class _Fields:
         if not name:
             raise self._refuse("authors", entry, wanted)
         orcid, affiliation = str(entry.get("orcid") or ""), str(entry.get("affiliation") or "")
+        if orcid and not _ORCID.fullmatch(orcid):
+            raise self._refuse("orcid", orcid, "a URL such as https://orcid.org/0000-0002-1825-0097")
         return Author(name, bool(parts), orcid, affiliation)

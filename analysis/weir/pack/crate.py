@@ -15,19 +15,24 @@ from typing import Any
 
 import weir
 from weir.load import Run, Study
-from weir.pack.archive import Sum
-from weir.pack.citation import Author, Citation
+from weir.pack.archive import README, Sum
+from weir.pack.citation import Author, Citation, licence_url
 from weir.pack.environment import ENVIRONMENT, SOFTWARE
-from weir.pack.numbers import CLAIMS, NUMBERS, RESULTS
+from weir.pack.numbers import CLAIMS, FIGURES, NUMBERS, REPORT, RESULTS
 from weir.pack.specs import SPECS
 
 NAME = "ro-crate-metadata.json"
 CONTEXT = ["https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/terms/workflow-run/context"]
+_CRATE, _WORKFLOW_CRATE = (
+    "https://w3id.org/ro/crate/1.1",
+    "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
+)
+_APACHE = "Apache-2.0"
 PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
     "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
     "https://w3id.org/ro/wfrun/provenance/0.5": "Provenance Run Crate",
-    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
+    _WORKFLOW_CRATE: "Workflow RO-Crate",
 }
 _FOLDERS = {
     RESULTS: "Raw results: one folder for each run of each study",
@@ -53,6 +58,7 @@ _MEANINGS = {
     "metrics.json": "Metrics computed from the run's tables",
     "plan.json": "The plan: every run with all settings as resolved",
     "runs.csv": "One row for each planned run and class: levels, validity, every metric",
+    REPORT: "Report of a study",
     "answers.txt": "Answers to the study's question",
     "claims.json": "Claims of a paper: the paper's number, ours, and the status",
 }
@@ -74,7 +80,7 @@ Entity = dict[str, Any]
 
 @dataclass(frozen=True)
 class Described:
-    """What a crate is about.
+    """Title, authors, studies and plans that a crate describes.
 
     Attributes:
         title: of the crate.
@@ -111,12 +117,10 @@ class _Graph:
 
     def entities(self) -> Iterable[Entity]:
         """Every entity of the graph, the descriptor first."""
-        specification = "https://w3id.org/ro/crate/1.1"
-        workflow = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
         yield {
             "@id": NAME,
             "@type": "CreativeWork",
-            "conformsTo": _refer([specification, workflow]),
+            "conformsTo": _refer([_CRATE, _WORKFLOW_CRATE]),
             "about": _refer("./"),
         }
         actions = [action for study in self.about.studies for action in self._actions(study)]
@@ -141,7 +145,7 @@ class _Graph:
             "name": about.title,
             "description": about.description,
             "datePublished": about.published,
-            "license": _refer(citation.licence_url if citation.licence else "#no-licence"),
+            "license": _refer(licence_url(citation.licence) if citation.licence else "#no-licence"),
             "conformsTo": _refer(list(PROFILES)),
             "hasPart": _refer([*top, *(f"{name}/" for name in self._top())]),
             "mainEntity": _refer(about.plans[about.studies[0].name][0]),
@@ -173,15 +177,11 @@ class _Graph:
 
     def _licence(self) -> Iterable[Entity]:
         citation = self.about.citation
-        if citation.licence:
-            name = citation.licence
-            yield {"@id": citation.licence_url, "@type": "CreativeWork", "name": name, "identifier": name}
-        else:
+        for name in dict.fromkeys(filter(None, (citation.licence, _APACHE))):
+            yield {"@id": licence_url(name), "@type": "CreativeWork", "name": name, "identifier": name}
+        if not citation.licence:
             words = "No licence is stated: ask the authors before you use the data"
             yield {"@id": "#no-licence", "@type": "CreativeWork", "name": "none", "description": words}
-        apache = "https://spdx.org/licenses/Apache-2.0"
-        if citation.licence != "Apache-2.0":
-            yield {"@id": apache, "@type": "CreativeWork", "name": "Apache-2.0", "identifier": "Apache-2.0"}
 
     def _tools(self) -> Iterable[Entity]:
         version = weir.__version__
@@ -190,7 +190,7 @@ class _Graph:
         words = " and ".join(commands.get(testbed, testbed) for testbed in made_by)
         for name, title, of in (
             (_ENGINE, "weir", "Carries out the runs of a plan, in randomised blocks"),
-            (_RUN_TOOL, words or "weir run", "Carries out one run and records every request"),
+            (_RUN_TOOL, words, "Carries out one run and records every request"),
             (_ANALYSIS, "python -m weir", "Computes metrics, intervals and figures from raw rows"),
         ):
             yield {
@@ -199,7 +199,7 @@ class _Graph:
                 "name": title,
                 "description": of,
                 "softwareVersion": version,
-                "license": _refer("https://spdx.org/licenses/Apache-2.0"),
+                "license": _refer(licence_url(_APACHE)),
             }
         text = "Plan of a study: a list of runs with all settings, in JSON"
         yield {"@id": _LANGUAGE, "@type": "ComputerLanguage", "name": "weir plan", "description": text}
@@ -219,9 +219,9 @@ class _Graph:
                 "sha256": one.sha256,
                 "encodingFormat": known,
             }
-            if meaning := _MEANINGS.get(path.name) or (NUMBERS in path.parts and "Numbers of a figure"):
+            if meaning := _MEANINGS.get(path.name) or (FIGURES in path.parts and "Numbers of a figure"):
                 entity["description"] = meaning
-            if name == "README.md":
+            if name == README:
                 entity["about"] = _refer("./")
             study = next((s for s in self.about.studies if name in self.about.plans[s.name]), None)
             yield entity | (self._workflow(study) if study else {})
@@ -258,7 +258,7 @@ class _Graph:
             if parts_of_top:
                 entity["hasPart"] = _refer(parts_of_top)
             if top == SOFTWARE:
-                entity["license"] = _refer("https://spdx.org/licenses/Apache-2.0")
+                entity["license"] = _refer(licence_url(_APACHE))
             yield entity
             for folder, files in of_study.items():
                 mine = [f"{run}/" for run in of_run if run.startswith(f"{folder}/")]
@@ -299,8 +299,8 @@ class _Graph:
             "name": f"Analysis of study {study.name}",
             "description": "Metrics, answers and figures, computed from the raw rows of valid runs",
             "instrument": _refer(_ANALYSIS),
-            "object": _refer(raw or list(plans)),
-            "result": _refer(numbers or list(plans)),
+            "object": _refer(raw),
+            "result": _refer(numbers),
             "actionStatus": _DONE,
             **own,
         }

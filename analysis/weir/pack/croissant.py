@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from weir import export
 from weir.load import Study
 from weir.pack.archive import Sum
+from weir.pack.citation import licence_url
 from weir.pack.crate import Described
 from weir.pack.numbers import NUMBERS, RESULTS
 
@@ -85,7 +86,7 @@ def as_text(about: Described, sums: Mapping[str, Sum]) -> str:
         "datePublished": about.published,
         "version": "1.0.0",
         "url": citation.doi_url if citation.doi else citation.url or "./",
-        "license": citation.licence_url if citation.licence else "No licence is stated.",
+        "license": licence_url(citation.licence) if citation.licence else "No licence is stated.",
     }
     if citation.authors:
         document["creator"] = [

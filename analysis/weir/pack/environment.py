@@ -22,6 +22,8 @@ VERSIONS, REQUIREMENTS = f"{ENVIRONMENT}/versions.json", f"{ENVIRONMENT}/require
 _PACKAGE = "weir-bench"
 #: Files of the project that fix versions of everything else.
 _LOCKS = ("requirements.lock", "Cargo.lock", "rust-toolchain.toml", "setup/debian-packages.txt")
+#: How a commit ends if tracked files differ from it.
+UNCOMMITTED = " with uncommitted changes"
 #: Folders of the package that no archive needs: results and claims of weir itself.
 _LEFT_OUT = {"sample", "judged_claims", "__pycache__", "lab_config", "tests"}
 
@@ -71,7 +73,7 @@ def _canonical(name: str) -> str:
 
 
 def commit() -> str | None:
-    """The commit of weir's project; None outside of its repository."""
+    """The commit of weir's project, with `UNCOMMITTED` if files differ; None outside of its repository."""
     root = locate.project()
     if root is None or not (root / ".git").exists():
         return None
@@ -82,7 +84,7 @@ def commit() -> str | None:
         changed = subprocess.run(state, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
-    return head.stdout.strip() + (" with uncommitted changes" if changed.strip() else "")
+    return head.stdout.strip() + (UNCOMMITTED if changed.strip() else "")
 
 
 def _binary() -> str | None:
@@ -101,6 +103,11 @@ def files() -> Iterator[tuple[str, str | Path]]:
     for name in _LOCKS if root else ():
         if (root / name).is_file():
             yield f"{ENVIRONMENT}/{Path(name).name}", root / name
+    yield from software()
+
+
+def software() -> Iterator[tuple[str, str | Path]]:
+    """The analysis, its licence and its version as files of an archive: name, and content."""
     package = Path(weir.__file__).parent
     for folder in (package, package.parent / "papers"):
         for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
@@ -120,10 +127,11 @@ def files() -> Iterator[tuple[str, str | Path]]:
 
 
 def licence_text() -> str:
-    """The licence of weir; empty where it is not at hand."""
-    root = locate.project()
-    if root and (root / "LICENSE").is_file():
-        return (root / "LICENSE").read_text(encoding="utf-8")
+    """The licence of weir; empty if no file has it."""
+    # The copy of the analysis in an archive has the licence beside the package.
+    for folder in (locate.project(), Path(weir.__file__).parent.parent):
+        if folder and (folder / "LICENSE").is_file():
+            return (folder / "LICENSE").read_text(encoding="utf-8")
     for file in metadata.files(_PACKAGE) or ():
         if file.name == "LICENSE":
             return Path(str(file.locate())).read_text(encoding="utf-8")

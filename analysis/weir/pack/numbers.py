@@ -25,6 +25,10 @@ from weir.study import class_table
 
 #: The folder of derived numbers in an archive, of raw results, and of claims.
 NUMBERS, RESULTS, CLAIMS = "numbers", "results", "claims"
+#: The report of a study, below `NUMBERS`.
+REPORT = "report.html"
+#: The folder of numbers of figures, below a study of `NUMBERS` or a paper of `CLAIMS`.
+FIGURES = "figures"
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,12 @@ def of_study(study: Study) -> Iterator[Derived]:
     yield Derived(f"{folder}/answers.txt", sentences, "tables")
     for exhibit in exhibits(study, table):
         text = figure_numbers.as_text(exhibit.figure)
-        yield Derived(f"{folder}/figures/{exhibit.name}.json", text, "figures")
+        yield Derived(f"{folder}/{FIGURES}/{exhibit.name}.json", text, "figures")
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What the notebook of a paper makes of the studies of an archive.
+    """The claims of a paper as its notebook judges them on the studies of an archive.
 
     Attributes:
         paper: the prefix of its studies.
@@ -100,7 +104,9 @@ def of_paper(prefix: str, studies: Sequence[Study]) -> Judged:
         prefix: of the paper's studies.
         studies: those of the archive.
     """
-    (name,) = (n for n, paper in paper_registry.papers().items() if paper.studies == prefix)
+    name = next((n for n, paper in paper_registry.papers().items() if paper.studies == prefix), None)
+    if name is None:
+        return Judged(prefix, why_not=f"weir {weir.__version__} has no paper {prefix!r}")
     source = Path(weir.__file__).parent.parent / "notebooks" / f"{name}.py"
     with tempfile.TemporaryDirectory(prefix="weir-") as made:
         results = Path(made) / RESULTS
@@ -120,7 +126,7 @@ def of_paper(prefix: str, studies: Sequence[Study]) -> Judged:
             files.append(Derived(f"{CLAIMS}/{prefix}/{claims.FILE}", claims.as_text(found), "claims"))
         for path in sorted((folder / "figures").glob("*.json")):
             drawn = path.read_text(encoding="utf-8")
-            files.append(Derived(f"{CLAIMS}/{prefix}/figures/{path.name}", drawn, "figures"))
+            files.append(Derived(f"{CLAIMS}/{prefix}/{FIGURES}/{path.name}", drawn, "figures"))
     return Judged(prefix, tuple(files))
 
 

@@ -1,5 +1,6 @@
 """`weir verify ARCHIVE`: checks the files of an archive, and computes its numbers again from raw rows."""
 
+import hashlib
 import json
 import platform
 import shutil
@@ -10,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weir import derive, figure_numbers
+from weir import derive, figure_numbers, register
 from weir.errors import InputError
 from weir.load import Study, load_study
-from weir.manifest import METRICS
+from weir.manifest import METRICS, sha256_of
 from weir.pack import archive, crate, environment
 from weir.pack.archive import Opened
-from weir.pack.numbers import CLAIMS, NUMBERS, RESULTS, Derived, differences, of_paper, of_study
+from weir.pack.numbers import CLAIMS, NUMBERS, REPORT, RESULTS, Derived, differences, of_paper, of_study
 
 #: Files below `numbers/` and `claims/` that show numbers and are not compared.
-_SHOWN = ("report.html", "claims.toml")
+_SHOWN = (REPORT, register.FILE)
 _KINDS = {
     "metrics": "metrics of runs",
     "tables": "tables and answers",
@@ -29,16 +30,16 @@ _KINDS = {
 
 
 @dataclass
-class Outcome:
-    """What a verification found.
+class Verification:
+    """The outcome of a verification.
 
     Attributes:
-        header: of the archive.
-        sha256: of the archive; empty for a folder.
-        checked: what was checked and is right.
-        problems: file and problem of all that differs.
-        unchecked: what could not be checked, and why.
-        notes: what else a reader should know.
+        header: the content of `pack.json`.
+        sha256: SHA-256 of the archive; empty for a folder.
+        checked: statements that hold.
+        problems: file and problem of every difference.
+        unchecked: statements that were not checked, and why.
+        notes: versions that differ from those that computed the numbers.
     """
 
     header: dict[str, Any]
@@ -62,7 +63,7 @@ class Outcome:
         }
 
     def lines(self) -> Iterator[str]:
-        """The outcome as lines of text; that which counts is last."""
+        """The outcome as lines of text; the last line says whether the archive is verified."""
         made = f"weir {self.header.get('weir')}, commit {self.header.get('commit') or 'unknown'}"
         yield f"{self.header.get('title')}: made by {made}"
         if self.sha256:
@@ -75,7 +76,7 @@ class Outcome:
         yield f"NOT VERIFIED: {names} files differ" if self.problems else "verified"
 
 
-def verify(path: Path) -> Outcome:
+def verify(path: Path) -> Verification:
     """Verifies an archive, or the folder that one was unpacked to.
 
     An archive is unpacked into a temporary folder, which is removed.
@@ -93,8 +94,8 @@ def verify(path: Path) -> Outcome:
         return _verify(archive.unpack(path, Path(made)))
 
 
-def _verify(opened: Opened) -> Outcome:
-    outcome = Outcome(opened.header, opened.sha256, problems=list(opened.problems))
+def _verify(opened: Opened) -> Verification:
+    outcome = Verification(opened.header, opened.sha256, problems=list(opened.problems))
     same = sum(opened.found[name].sha256 == sum for name, sum in opened.sums.items() if name in opened.found)
     if opened.sums:
         outcome.checked.append(f"{same} of {len(opened.sums)} files equal their SHA-256 in {archive.SUMS}")
@@ -109,7 +110,7 @@ def _verify(opened: Opened) -> Outcome:
     return outcome
 
 
-def _load(opened: Opened, outcome: Outcome) -> Iterator[Study]:
+def _load(opened: Opened, outcome: Verification) -> Iterator[Study]:
     for name in opened.header["studies"]:
         path = opened.folder / RESULTS / str(name)
         try:
@@ -127,7 +128,7 @@ def _load(opened: Opened, outcome: Outcome) -> Iterator[Study]:
         yield study
 
 
-def _add(outcome: Outcome, opened: Opened, error: InputError) -> None:
+def _add(outcome: Verification, opened: Opened, error: InputError) -> None:
     """Adds an error as a problem, unless its file is known to differ."""
     folder, path = opened.folder.resolve(), error.path.resolve()
     name = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(error.path)
@@ -135,7 +136,7 @@ def _add(outcome: Outcome, opened: Opened, error: InputError) -> None:
         outcome.problems.append((name, error.problem))
 
 
-def _check_study(study: Study, opened: Opened, outcome: Outcome) -> None:
+def _check_study(study: Study, opened: Opened, outcome: Verification) -> None:
     try:
         computed = list(of_study(study))
     except InputError as error:
@@ -151,7 +152,7 @@ def _check_study(study: Study, opened: Opened, outcome: Outcome) -> None:
             outcome.problems.append((name, "has numbers that do not follow from the raw rows"))
 
 
-def _compare(computed: Iterable[Derived], opened: Opened, outcome: Outcome, of: str) -> None:
+def _compare(computed: Iterable[Derived], opened: Opened, outcome: Verification, of: str) -> None:
     """Compares derived files with those of the archive, and counts the numbers that are equal."""
     files, numbers = Counter[str](), Counter[str]()
     for one in computed:
@@ -186,7 +187,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _check_papers(studies: list[Study], opened: Opened, outcome: Outcome) -> None:
+def _check_papers(studies: list[Study], opened: Opened, outcome: Verification) -> None:
     for prefix in opened.header.get("papers", []):
         mine = [name for name in opened.found if name.startswith(f"{CLAIMS}/{prefix}/")]
         if len(studies) < len(opened.header["studies"]):
@@ -206,7 +207,7 @@ def _check_papers(studies: list[Study], opened: Opened, outcome: Outcome) -> Non
                 outcome.problems.append((name, "has numbers that the notebook does not give"))
 
 
-def _check_crate(opened: Opened, outcome: Outcome) -> None:
+def _check_crate(opened: Opened, outcome: Verification) -> None:
     """Compares the checksums that the crate states with the files."""
     path = opened.folder / crate.NAME
     try:
@@ -221,7 +222,7 @@ def _check_crate(opened: Opened, outcome: Outcome) -> None:
             outcome.problems.append((name, f"has another SHA-256 than {crate.NAME} states"))
 
 
-def _compare_environment(opened: Opened, outcome: Outcome) -> None:
+def _compare_environment(opened: Opened, outcome: Verification) -> None:
     """Notes which versions differ from those that computed the numbers."""
     try:
         then = json.loads((opened.folder / environment.VERSIONS).read_text(encoding="utf-8"))
@@ -241,18 +242,17 @@ def _compare_environment(opened: Opened, outcome: Outcome) -> None:
     if then.get("machine") != platform.machine():
         other.append(f"machine {platform.machine()} here, {then.get('machine')} then")
     outcome.notes.append("versions: " + ("; ".join(other) if other else "as those that computed the numbers"))
-    differ = sum(
-        content_sum(content) != opened.found[name].sha256
-        for name, content in environment.files()
-        if name.startswith(f"{environment.SOFTWARE}/") and name in opened.found
-    )
-    of = "equals that in the archive" if not differ else f"differs from that in the archive in {differ} files"
-    outcome.notes.append(f"the analysis that verifies {of}")
+    own = {name: _sha256(content) for name, content in environment.software()}
+    packed = {
+        name: one.sha256 for name, one in opened.found.items() if name.startswith(f"{environment.SOFTWARE}/")
+    }
+    differ = {name for name, _ in own.items() ^ packed.items()}
+    where = f"differs from that in the archive in {len(differ)} files"
+    outcome.notes.append(f"the analysis that verifies {where if differ else 'equals that in the archive'}")
 
 
-def content_sum(content: str | Path) -> str:
-    """The SHA-256 of a file of an archive before it is packed."""
-    return archive.sha256_of(content) if isinstance(content, Path) else archive.sha256_of_text(content)
+def _sha256(content: str | Path) -> str:
+    return sha256_of(content) if isinstance(content, Path) else hashlib.sha256(content.encode()).hexdigest()
 
 
 def _statements(opened: Opened, studies: list[Study]) -> Iterator[str]:
@@ -271,6 +271,6 @@ def _statements(opened: Opened, studies: list[Study]) -> Iterator[str]:
     unsealed = sum(len(study.unsealed) for study in studies)
     if unsealed:
         yield f"{unsealed} runs without a manifest, of a version of weir that wrote none"
-    yield f"pages ({NUMBERS}/*/report.html), methods.md and README.md beyond their checksums"
+    yield f"pages ({NUMBERS}/*/{REPORT}), methods.md and README.md beyond their checksums"
     if any(name.startswith(f"{CLAIMS}/") for name in opened.found):
         yield "claims that need studies which are not in the archive"

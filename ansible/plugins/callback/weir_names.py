@@ -92,8 +92,10 @@ def command_line_problems(playbook, arguments, manager):
 
 def _project(extra):
     """The folder that holds all studies; None where some are in the binary, which refuses unknown names."""
-    checkout = ANSIBLE.parent if (ANSIBLE.parent / "Cargo.toml").exists() else None
-    return checkout and Path(os.environ.get("WEIR_ROOT") or extra.get("weir_root") or checkout)
+    checkout = ANSIBLE.parent
+    if not (checkout / "Cargo.toml").exists():
+        return None
+    return Path(os.environ.get("WEIR_ROOT") or extra.get("weir_root") or checkout)
 
 
 def source_problems(sources, loader):

@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "capacity",
             "precision",
             "export",
+            "pack",
             "import",
             "metrics",
             "figures",
@@ -83,6 +84,14 @@ mod tests {
         for name in GROUPS.iter().flat_map(|(_, names)| *names) {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn only_what_the_playbook_calls_is_in_no_group() {
+        let command = crate::Cli::command();
+        let mut names = internal_names(&command);
+        names.sort_unstable();
+        assert_eq!(names, ["cgroup", "join", "observe", "queue"]);
     }
 
     #[test]

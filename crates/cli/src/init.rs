@@ -50,7 +50,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     write(folder.join("README.md"), README)?;
     write(folder.join(".gitignore"), "/results/\n")?;
     println!("{}: a project with the study {name}", folder.display());
-    println!("next: cd {} && weir simulate {name} && weir report {name}", folder.display());
+    let enter = match folder.as_path() == Path::new(".") {
+        true => String::new(),
+        false => format!("cd {} && ", folder.display()),
+    };
+    println!("next: {enter}weir simulate {name} && weir report {name}");
     Ok(ExitCode::SUCCESS)
 }
 

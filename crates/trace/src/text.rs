@@ -92,6 +92,32 @@ impl Lines {
         }
     }
 
+    /// The next thing that `parse` makes of a line; `None` at the end of the file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line is invalid and damage is not to be skipped.
+    pub(crate) fn parsed<T>(
+        &mut self,
+        skipping: &mut Skipping,
+        mut parse: impl FnMut(&[u8]) -> Result<Option<T>, Bad>,
+    ) -> Result<Option<T>, Error> {
+        loop {
+            let parsed = match self.next() {
+                Ok(Some(line)) => parse(line),
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    skipping.over_bad(error)?;
+                    continue;
+                }
+            };
+            match parsed {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => {}
+                Err(bad) => skipping.over(self.bad(bad))?,
+            }
+        }
+    }
+
     /// Error in the last returned line, with its place.
     pub(crate) fn bad(&self, bad: Bad) -> Error {
         Error::Bad { path: self.input.path().to_owned(), place: Place::Line(self.line), bad }
@@ -115,21 +141,7 @@ impl<F: LineFormat> TextReader<F> {
 
 impl<F: LineFormat> Reader for TextReader<F> {
     fn next_request(&mut self) -> Result<Option<TraceRequest>, Error> {
-        loop {
-            let parsed = match self.lines.next() {
-                Ok(Some(line)) => self.format.parse(line, &mut self.devices),
-                Ok(None) => return Ok(None),
-                Err(error) => {
-                    self.skipping.over_bad(error)?;
-                    continue;
-                }
-            };
-            match parsed {
-                Ok(Some(request)) => return Ok(Some(request)),
-                Ok(None) => {}
-                Err(bad) => self.skipping.over(self.lines.bad(bad))?,
-            }
-        }
+        self.lines.parsed(&mut self.skipping, |line| self.format.parse(line, &mut self.devices))
     }
 
     fn devices(&self) -> &Devices {
@@ -253,6 +265,12 @@ pub(crate) fn times(field: &'static str, count: u64, unit: u64) -> Result<u64, B
     count.checked_mul(unit).ok_or_else(|| Bad::number(field, count, "a number whose bytes are below 2^64"))
 }
 
+/// A whole number of `unit_ns` in ns.
+pub(crate) fn whole_ns(field: &'static str, text: &[u8], unit_ns: i64) -> Result<i64, Bad> {
+    let value = i64::try_from(whole(field, text)?).ok().and_then(|count| count.checked_mul(unit_ns));
+    value.ok_or_else(|| Bad::text(field, text, "a time of less than 292 years"))
+}
+
 /// A hexadecimal whole number without a prefix; nothing else in the field.
 pub(crate) fn hexadecimal(field: &'static str, text: &[u8]) -> Result<u64, Bad> {
     let bad = || Bad::text(field, text, "a hexadecimal number below 2^64");
@@ -359,6 +377,14 @@ mod tests {
         for text in [&b""[..], b".", b"1e3", b"1.2.3", b"99999999999999999999", b"-", b"1.0000000000x"] {
             assert!(decimal_ns("t", text, 1_000_000_000).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn whole_times_are_exact_or_refused() {
+        assert_eq!(whole_ns("t", b"9223372036854775", 1000), Ok(9_223_372_036_854_775_000));
+        assert!(whole_ns("t", b"9223372036854776", 1000).unwrap_err().expected.contains("292 years"));
+        assert!(whole_ns("t", b"18446744073709551615", 1).unwrap_err().expected.contains("292 years"));
+        assert_eq!(whole_ns("t", b"1.5", 1).unwrap_err().expected, "a whole number");
     }
 
     #[test]

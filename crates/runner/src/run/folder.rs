@@ -106,7 +106,7 @@ impl RunFolder {
         Ok(RunFolder { run: run.to_owned(), partial, replaced, folder, owner, durability, _lock: lock })
     }
 
-    /// The folder outlives this.
+    /// Sets what the complete folder outlives.
     pub(crate) fn outliving(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
@@ -211,7 +211,7 @@ pub(crate) fn move_over(complete: &Path, folder: &Path, replaced: &Path) -> Resu
 /// Content of `run.json`.
 ///
 /// # Errors
-/// Never, with the fields that there are.
+/// A field cannot be written as JSON.
 pub(crate) fn run_document(run: &Run) -> Result<Value, serde_json::Error> {
     let mut document = serde_json::to_value(run)?;
     // A run with this field has a manifest, which is reported if it is missing.

@@ -37,14 +37,14 @@ pub struct Gathering<'a> {
     pub retry_invalid: bool,
 }
 
-/// What an archive brought.
+/// Outcome of an archive.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Gathered {
     /// Ids of the runs that were stored.
     pub stored: Vec<String>,
-    /// Those of them that are invalid.
+    /// Ids of the stored runs that are invalid.
     pub invalid: Vec<String>,
-    /// Ids of the runs that were there already.
+    /// Ids of the runs that were in the results before.
     pub present: Vec<String>,
     /// Reasons why something was not stored: file, problem.
     pub problems: Vec<String>,
@@ -54,7 +54,7 @@ impl Gathering<'_> {
     /// Takes the runs of an archive. A damaged run is left out, with the reason; all others are stored.
     ///
     /// # Errors
-    /// The folder of results cannot be written: none of the archive's runs may be there.
+    /// The folder of results cannot be written. Runs of the archive that were stored before stay, and are complete.
     pub fn take(&self, archive: impl Read) -> Result<Gathered, Error> {
         let name = format!("gather-{}-{}", std::process::id(), UNPACKED.fetch_add(1, Ordering::Relaxed));
         let partial = self.results.join(format!(".{name}.partial"));
@@ -96,11 +96,16 @@ impl Gathering<'_> {
                 Some(lock) => lock,
                 None => NameLock::wait(&self.results.join(OWN_FOLDER), &id)?,
             };
-            if folder.symlink_metadata().is_ok() && !(self.retry_invalid && is_invalid(&folder)) {
+            let exists = folder.symlink_metadata().is_ok();
+            if exists && !(self.retry_invalid && is_invalid(&folder)) {
                 gathered.present.push(id);
                 continue;
             }
             let replaced = self.results.join(format!(".{id}.replaced"));
+            if exists && let Some(left) = remove_published(&replaced, &id)? {
+                gathered.problems.push(format!("{left}. Move it away: run {id} needs the name"));
+                continue;
+            }
             move_over(&from, &folder, &replaced)?;
             if let Some(left) = remove_published(&replaced, &id)? {
                 eprintln!("{left}");
@@ -139,8 +144,8 @@ impl Gathering<'_> {
     }
 }
 
-/// Unpacks an archive into a folder. Returns the names of the folders in it; what is no part of a run is a problem, and ends the
-/// archive where it cannot be read on.
+/// Unpacks an archive into a folder and returns the names of the folders in it. A file that is no part of a run is a problem. A
+/// damaged archive is read up to the damage.
 fn unpack(archive: impl Read, into: &Path, problems: &mut Vec<String>) -> Result<BTreeSet<String>, Error> {
     let mut archive = tar::Archive::new(archive);
     let (mut ids, mut broken) = (BTreeSet::new(), BTreeSet::new());
@@ -216,8 +221,12 @@ fn run_of(path: &Path) -> Option<String> {
     if parts.len() < 2 || !parts.iter().all(is_plain) {
         return None;
     }
+    // One spelling for each file: no `a//b` and no `a/./b`.
     let again: PathBuf = parts.iter().collect();
-    (again.as_os_str() == path.as_os_str()).then(|| parts[0].as_os_str().to_str().map(str::to_owned))?
+    if again.as_os_str() != path.as_os_str() {
+        return None;
+    }
+    parts[0].as_os_str().to_str().map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -279,12 +288,15 @@ mod tests {
     fn an_archive_that_ends_early_gives_no_run_of_which_a_part_is_missing() {
         let place = tempfile::tempdir().unwrap();
         let bytes = archive(&[("abc/run.json", &[7; 600]), ("def/run.json", &[8; 600])]);
+        let mut counts = BTreeSet::new();
         for (number, length) in (0..bytes.len()).step_by(100).enumerate() {
             let (into, mut problems) = (place.path().join(number.to_string()), Vec::new());
             let ids = unpack(&bytes[..length], &into, &mut problems).unwrap();
+            counts.insert(ids.len());
             for id in ids {
                 assert_eq!(fs::read(into.join(id).join("run.json")).unwrap().len(), 600, "{length}");
             }
         }
+        assert_eq!(counts, BTreeSet::from([0, 1, 2]));
     }
 }

@@ -5,7 +5,7 @@
 use super::format::Format;
 use crate::error::Bad;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, split, whole};
+use crate::text::{LineFormat, split, whole, whole_ns};
 
 pub(super) const FORMAT: Format =
     Format::of_lines::<Alibaba>("alibaba", "Alibaba cloud block storage; since 1970");
@@ -26,12 +26,8 @@ impl LineFormat for Alibaba {
         };
         let offset_bytes = whole("offset", need("offset", "bytes")?)?;
         let size_bytes = whole("length", need("length", "bytes")?)?;
-        let time_us = whole("timestamp", need("timestamp", "us")?)?;
+        let arrival_ns = whole_ns("timestamp", need("timestamp", "us")?, 1000)?;
         fields.end()?;
-        let arrival_ns = i64::try_from(time_us)
-            .ok()
-            .and_then(|us| us.checked_mul(1000))
-            .ok_or_else(|| Bad::number("timestamp", time_us, "us since 1970, before 2262"))?;
         Ok(Some(TraceRequest {
             arrival_ns,
             device: devices.number(device),

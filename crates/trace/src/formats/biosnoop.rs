@@ -6,13 +6,14 @@
 //! R or W, or letters of the operation (libbpf-tools). biosnoop.bt of bpftrace has neither operation, position nor size, and
 //! is not read as a trace.
 
+use super::blkparse::categories;
+use super::blktrace;
 use super::format::Format;
 use super::options::Options;
 use crate::error::Bad;
 use crate::input::Input;
-use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::SECTOR_BYTES;
-use crate::text::{LineFormat, TextReader, decimal_ns, head_lines, times, whole, words};
+use crate::request::{Devices, TraceRequest};
+use crate::text::{LineFormat, SECTOR_BYTES, TextReader, decimal_ns, head_lines, times, whole, words};
 use crate::{Error, Reader};
 
 pub(super) const FORMAT: Format = Format {
@@ -85,7 +86,7 @@ impl LineFormat for Biosnoop {
             b"-1" => 0,
             sector => whole("SECTOR", sector)?,
         };
-        let op = op(last("T", "R or W")?)?;
+        let op = blktrace::op(categories("T", last("T", "R or W")?)?, size_bytes);
         let device = last("DISK", "a disk")?;
         let pid = last("PID", "a whole number")?;
         last("COMM", "a command")?;
@@ -113,24 +114,12 @@ fn not_negative(field: &'static str, text: &[u8]) -> Result<i64, Bad> {
     if value < 0 { Err(Bad::text(field, text, "ms, not negative")) } else { Ok(value) }
 }
 
-fn op(text: &[u8]) -> Result<TraceOp, Bad> {
-    Ok(match text {
-        [b'F', b'W', ..] => TraceOp::Write,
-        [b'F', ..] => TraceOp::Flush,
-        [b'R', ..] => TraceOp::Read,
-        [b'W', rest @ ..] if rest.contains(&b'F') => TraceOp::WriteFua,
-        [b'W', ..] => TraceOp::Write,
-        [b'D', ..] => TraceOp::Discard,
-        [b'N', ..] => TraceOp::Other,
-        _ => return Err(Bad::text("T", text, "R, W or other letters of an operation")),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::request::TraceOp;
 
     fn read(text: &'static str) -> Result<Vec<TraceRequest>, Error> {
         let input = Input::from_reader(Path::new("t"), text.as_bytes()).unwrap();
@@ -163,6 +152,22 @@ TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  QUE(ms) LAT(ms)
                 (191_000, Some(110_000), Some(580_000), TraceOp::Read, 41_963_894, 3072, Some(22_177)),
             ]
         );
+    }
+
+    #[test]
+    fn letters_of_an_operation_are_those_of_the_kernel() {
+        let text = "\
+TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)
+0.1 a 1 sda F -1 0 0.5
+0.1 a 1 sda FWFS 8 512 0.5
+0.1 a 1 sda FWS 8 512 0.5
+0.1 a 1 sda RAM 8 512 0.5
+0.1 a 1 sda DE 8 512 0.5
+0.1 a 1 sda N 8 0 0.5
+";
+        let ops: Vec<_> = read(text).unwrap().iter().map(|request| request.op).collect();
+        use TraceOp::{Discard, Flush, Other, Read, Write, WriteFua};
+        assert_eq!(ops, [Flush, WriteFua, Write, Read, Discard, Other]);
     }
 
     #[test]

@@ -41,21 +41,7 @@ struct Events {
 
 impl Source for Events {
     fn next(&mut self, skipping: &mut Skipping) -> Result<Option<Record>, Error> {
-        loop {
-            let parsed = match self.lines.next() {
-                Ok(Some(line)) => parse(line),
-                Ok(None) => return Ok(None),
-                Err(error) => {
-                    skipping.over_bad(error)?;
-                    continue;
-                }
-            };
-            match parsed {
-                Ok(Some(record)) => return Ok(Some(record)),
-                Ok(None) => {}
-                Err(bad) => skipping.over(self.lines.bad(bad))?,
-            }
-        }
+        self.lines.parsed(skipping, parse)
     }
 }
 
@@ -75,7 +61,7 @@ fn parse(line: &[u8]) -> Result<Option<Record>, Bad> {
     let Some(event) = Event::from_letter(fields.need("action", "a letter, such as Q, D or C")?) else {
         return Ok(None);
     };
-    let categories = categories(fields.need("RWBS", "letters, such as R, WS or FWFS")?)?;
+    let categories = categories("RWBS", fields.need("RWBS", RWBS)?)?;
     // A flush without data has no position, only `[COMMAND]`.
     let Some(sector) = fields.next().filter(|sector| sector[0] != b'[') else { return Ok(None) };
     let sector = whole("sector", sector)?;
@@ -119,8 +105,10 @@ fn device(text: &[u8]) -> Result<u32, Bad> {
     Ok((major << 20 | minor) as u32)
 }
 
-/// Letters of the operation: flush first, then the data, then how.
-fn categories(text: &[u8]) -> Result<u16, Bad> {
+const RWBS: &str = "letters of an operation, such as R, WS or FWFS";
+
+/// Categories by the kernel's letters of an operation (RWBS): flush first, then the data, then how.
+pub(super) fn categories(field: &'static str, text: &[u8]) -> Result<u16, Bad> {
     let mut found = category::QUEUE;
     for (place, letter) in text.iter().enumerate() {
         found |= match letter {
@@ -132,8 +120,9 @@ fn categories(text: &[u8]) -> Result<u16, Bad> {
             b'S' => category::SYNC,
             b'A' => category::READ_AHEAD,
             b'M' => category::META,
-            b'N' => 0,
-            _ => return Err(Bad::text("RWBS", text, "letters of RWBS, such as R, WS or FWFS")),
+            // N: nothing of these; DE: a secure discard.
+            b'N' | b'E' => 0,
+            _ => return Err(Bad::text(field, text, RWBS)),
         };
     }
     Ok(found)

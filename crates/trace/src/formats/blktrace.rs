@@ -151,27 +151,30 @@ impl<S: Source> Requests<S> {
             let name = format!("{}:{}", record.device >> 20, record.device & 0xf_ffff);
             self.devices.number(name.as_bytes())
         });
-        let categories = record.categories();
-        let is = |bit| categories & bit != 0;
-        let op = match () {
-            () if is(category::DISCARD) => TraceOp::Discard,
-            () if is(category::FLUSH) && record.bytes == 0 => TraceOp::Flush,
-            () if is(category::WRITE) && is(category::FUA) => TraceOp::WriteFua,
-            () if is(category::WRITE) => TraceOp::Write,
-            () if is(category::READ) => TraceOp::Read,
-            () => TraceOp::Other,
-        };
         let request = TraceRequest {
             arrival_ns,
             queueing_ns: queued.and_then(|_| issued_ns.checked_sub(arrival_ns)),
             device,
-            op,
+            op: op(record.categories(), u64::from(record.bytes)),
             offset_bytes: record.sector.saturating_mul(SECTOR_BYTES),
             size_bytes: u64::from(record.bytes),
             pid: Some(pid),
             ..TraceRequest::default()
         };
         self.under_way.begin(place, request);
+    }
+}
+
+/// The operation of a request with these categories and data.
+pub(super) fn op(categories: u16, size_bytes: u64) -> TraceOp {
+    let is = |bit| categories & bit != 0;
+    match () {
+        () if is(category::DISCARD) => TraceOp::Discard,
+        () if is(category::FLUSH) && size_bytes == 0 => TraceOp::Flush,
+        () if is(category::WRITE) && is(category::FUA) => TraceOp::WriteFua,
+        () if is(category::WRITE) => TraceOp::Write,
+        () if is(category::READ) => TraceOp::Read,
+        () => TraceOp::Other,
     }
 }
 

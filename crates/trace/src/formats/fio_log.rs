@@ -10,7 +10,7 @@
 use super::format::Format;
 use crate::error::Bad;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, split, whole};
+use crate::text::{LineFormat, hexadecimal, split, whole, whole_ns};
 
 pub(super) const FORMAT: Format =
     Format::of_lines::<FioLog>("fio-log", "fio latency log, NAME_lat.N.log, _clat or _slat; since the start");
@@ -29,8 +29,8 @@ impl LineFormat for FioLog {
             other if field == "time" => Ok(other),
             other => Err(Bad::text(field, other, "a space before it")),
         };
-        let time = whole("time", need("time", "ms")?)?;
-        let latency = whole("latency", need("latency", "ns")?)?;
+        let completed_ns = whole_ns("time", need("time", "ms")?, MS_NS)?;
+        let response_ns = whole_ns("latency", need("latency", "ns")?, 1)?;
         let op = match need("direction", "0, 1 or 2")? {
             b"0" => TraceOp::Read,
             b"1" => TraceOp::Write,
@@ -46,12 +46,11 @@ impl LineFormat for FioLog {
         let fifth = need("offset or priority", "a number")?;
         let offset_bytes = match fields.next() {
             Some(_) => whole("offset", fifth)?,
-            None => 0,
-        };
-        let completed_ns = i64::try_from(time).ok().and_then(|ms| ms.checked_mul(MS_NS));
-        let response_ns = i64::try_from(latency).ok();
-        let (Some(completed_ns), Some(response_ns)) = (completed_ns, response_ns) else {
-            return Err(Bad::number("time or latency", time.max(latency), "less than 292 years"));
+            None => {
+                let digits = fifth.strip_prefix(b"0x");
+                digits.map_or_else(|| whole("priority", fifth), |digits| hexadecimal("priority", digits))?;
+                0
+            }
         };
         Ok(Some(TraceRequest {
             arrival_ns: completed_ns - response_ns,
@@ -88,7 +87,10 @@ mod tests {
         assert_eq!(wrong("100, 292927, 3, 512, 0"), "direction");
         assert_eq!(wrong("100, -1, 0, 512, 0"), "latency");
         assert_eq!(wrong("100,292927,0,512,0"), "latency");
-        assert_eq!(wrong("18446744073709551615, 1, 0, 512, 0"), "time or latency");
+        assert_eq!(wrong("18446744073709551615, 1, 0, 512, 0"), "time");
+        assert_eq!(wrong("1, 18446744073709551615, 0, 512, 0"), "latency");
         assert_eq!(wrong("100, 1, 0, 512"), "offset or priority");
+        assert_eq!(wrong("100, 1, 0, 512, high"), "priority");
+        assert_eq!(wrong("100, 1, 0, 512, 0x4001, 0"), "offset");
     }
 }

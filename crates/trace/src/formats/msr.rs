@@ -7,18 +7,18 @@
 use super::format::Format;
 use crate::error::Bad;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, split, whole};
+use crate::text::{LineFormat, split, whole, whole_ns};
 
 pub(super) const FORMAT: Format =
     Format::of_lines::<Msr>("msr", "Microsoft Research Cambridge block traces; since 1970");
 
 /// File time of the beginning of 1970.
 const UNIX_EPOCH_TICKS: i128 = 116_444_736_000_000_000;
-const TICK_NS: i128 = 100;
+const TICK_NS: i64 = 100;
 
 /// Ns since 1970 of a Windows file time.
 pub(super) fn filetime_ns(field: &'static str, ticks: u64) -> Result<i64, Bad> {
-    i64::try_from((i128::from(ticks) - UNIX_EPOCH_TICKS) * TICK_NS)
+    i64::try_from((i128::from(ticks) - UNIX_EPOCH_TICKS) * i128::from(TICK_NS))
         .map_err(|_| Bad::number(field, ticks, "a Windows file time of the years 1678 to 2262"))
 }
 
@@ -55,10 +55,8 @@ impl LineFormat for Msr {
         };
         let offset_bytes = whole("Offset", need("Offset", "bytes")?)?;
         let size_bytes = whole("Size", need("Size", "bytes")?)?;
-        let response = whole("ResponseTime", need("ResponseTime", "units of 100 ns")?)?;
+        let response_ns = whole_ns("ResponseTime", need("ResponseTime", "units of 100 ns")?, TICK_NS)?;
         fields.end()?;
-        let response_ns = i64::try_from(i128::from(response) * TICK_NS)
-            .map_err(|_| Bad::number("ResponseTime", response, "less than 292 years"))?;
         Ok(Some(TraceRequest {
             arrival_ns: filetime_ns("Timestamp", ticks)?,
             response_ns: Some(response_ns),

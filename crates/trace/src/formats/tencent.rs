@@ -6,7 +6,7 @@
 use super::format::Format;
 use crate::error::Bad;
 use crate::request::{Devices, TraceOp, TraceRequest};
-use crate::text::{LineFormat, SECTOR_BYTES, split, times, whole};
+use crate::text::{LineFormat, SECTOR_BYTES, split, times, whole, whole_ns};
 
 pub(super) const FORMAT: Format =
     Format::of_lines::<Tencent>("tencent", "Tencent cloud block storage; since 1970, in whole seconds");
@@ -18,7 +18,7 @@ impl LineFormat for Tencent {
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Option<TraceRequest>, Bad> {
         let mut fields = split(line, b',');
         let mut need = |field, expected| fields.need(field, expected);
-        let time_s = whole("timestamp", need("timestamp", "whole seconds")?)?;
+        let arrival_ns = whole_ns("timestamp", need("timestamp", "whole seconds")?, 1_000_000_000)?;
         let offset = whole("offset", need("offset", "sectors")?)?;
         let size = whole("size", need("size", "sectors")?)?;
         let op = match need("iotype", "0 (read) or 1 (write)")? {
@@ -29,10 +29,6 @@ impl LineFormat for Tencent {
         let volume = need("volume", "a whole number")?;
         whole("volume", volume)?;
         fields.end()?;
-        let arrival_ns = i64::try_from(time_s)
-            .ok()
-            .and_then(|seconds| seconds.checked_mul(1_000_000_000))
-            .ok_or_else(|| Bad::number("timestamp", time_s, "seconds since 1970, before 2262"))?;
         Ok(Some(TraceRequest {
             arrival_ns,
             device: devices.number(volume),
