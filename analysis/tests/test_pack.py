@@ -1,5 +1,6 @@
 """Archives of `weir pack`: equal bytes, the RO-Crate, the tables, and every kind of damage."""
 
+import ast
 import gzip
 import hashlib
 import io
@@ -30,6 +31,7 @@ from weir.manifest import seal, sha256_of, unseal
 from weir.pack import archive, build, citation, crate, croissant, environment, verify
 from weir.study import class_table
 
+PAPERS = Path(__file__).parents[1] / "papers"
 CITATION = """\
 cff-version: 1.2.0
 message: Cite the data set and the paper.
@@ -579,3 +581,15 @@ def test_the_checklist_says_what_is_missing(sample, tmp_path, capsys):
     assert "[ yes] Available: a DOI is given (10.5281/zenodo.1234567)" in said
     assert "[  no] Reproduced: quick: 5 repetitions or more (3)" in said
     assert not list(tmp_path.glob("*.tar"))
+
+
+def test_groups_of_papers_are_in_order():
+    """Sums over groups in another order differ in the last bit, and claims are compared to the bit."""
+    unordered = []
+    for file in sorted(PAPERS.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "group_by":
+                told = {word.arg: word.value for word in node.keywords}.get("maintain_order")
+                if not (isinstance(told, ast.Constant) and told.value is True):
+                    unordered.append(f"{file.name}:{node.lineno}")
+    assert unordered == []

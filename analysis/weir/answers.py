@@ -242,9 +242,15 @@ def _compared(
     if instead is not None:
         return replace(blank, n=n, ratio=instead[0], note=instead[1]), {}
     pairs = pairs.with_columns(gap=(pl.col("treated") / pl.col("reference")).log())
-    by_block = dict(pairs.group_by("block").agg(pl.col("gap").mean()).sort("block").rows())
+    by_block = dict(
+        pairs.group_by("block", maintain_order=True).agg(pl.col("gap").mean()).sort("block").rows()
+    )
     mean = float(np.mean(list(by_block.values())))
-    cells = pairs.group_by(others).agg(pl.col("gap").mean()) if others else pairs.select(pl.col("gap").mean())
+    cells = (
+        pairs.group_by(others, maintain_order=True).agg(pl.col("gap").mean())
+        if others
+        else pairs.select(pl.col("gap").mean())
+    )
     agree = int((cells["gap"].sign() == np.sign(mean)).sum())
     return replace(blank, ratio=math.exp(mean), n=n, cells=cells.height, agree=agree, note=""), by_block
 

@@ -100,4 +100,4 @@ def _ratio_by_load(rows: pl.DataFrame, disks: list[int]) -> pl.DataFrame:
     ratio = both.select("mb_s", pl.mean_horizontal(logs).exp().alias("ratio"))
     ratio = ratio.filter(pl.col("ratio").is_finite() & (pl.col("ratio") > 0))
     low, high = pl.col("ratio").min().alias("low"), pl.col("ratio").max().alias("high")
-    return ratio.group_by("mb_s").agg(pl.col("ratio").mean(), low, high).sort("mb_s")
+    return ratio.group_by("mb_s", maintain_order=True).agg(pl.col("ratio").mean(), low, high).sort("mb_s")

@@ -22,7 +22,9 @@ def per_second(requests: pl.LazyFrame) -> pl.LazyFrame:
     second = (pl.col("intended_ns") // 1_000_000_000).alias("second")
     # 16:48:00 to 17:09:40.
     inside = pl.col("second").is_between(60_480, 61_779)
-    return requests.group_by("file", second).agg(pl.len().alias("requests")).filter(inside)
+    return (
+        requests.group_by("file", second, maintain_order=True).agg(pl.len().alias("requests")).filter(inside)
+    )
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def means(rows: pl.DataFrame, column: str) -> pl.DataFrame:
     """Means of a column over repetitions, by load: `mb_s`, `tasks`, the mean, `low` and `high`."""
     return (
         rows.drop_nulls(column)
-        .group_by("mb_s", "tasks")
+        .group_by("mb_s", "tasks", maintain_order=True)
         .agg(pl.col(column).mean(), pl.col(column).min().alias("low"), pl.col(column).max().alias("high"))
         .sort("mb_s")
     )

@@ -122,7 +122,10 @@ def tested(mix: str, pages: pl.DataFrame, transitions: dict[str, dict[str, float
     share = share / share.sum()
     measured = pages.filter(~pl.col("warmup") & pl.col("page").is_in(names))
     counts = (
-        measured.group_by("walker", "page").len().pivot("page", index="walker", values="len").fill_null(0)
+        measured.group_by("walker", "page", maintain_order=True)
+        .len()
+        .pivot("page", index="walker", values="len")
+        .fill_null(0)
     )
     if counts.height < 2:
         return None
@@ -166,7 +169,7 @@ def _walk(pages: pl.DataFrame, transitions: dict[str, dict[str, float]]) -> tupl
     steps = (
         pages.with_columns(pl.col("page").shift(-1).over("walker").alias("next"))
         .drop_nulls("next")
-        .group_by("page", "next")
+        .group_by("page", "next", maintain_order=True)
         .len()
     )
     chi2, freedom, impossible = 0.0, 0, 0

@@ -43,7 +43,7 @@ def _served(run: Run) -> list[dict[str, Any]]:
     parts = (
         scan_requests(run)
         .filter(_SERVED & (pl.col("completed_ns") >= start) & (pl.col("completed_ns") < end))
-        .group_by("class", at.alias("batch"))
+        .group_by("class", at.alias("batch"), maintain_order=True)
         .agg(
             pl.len().alias("count"),
             pl.col("size_bytes").sum().alias("bytes"),
@@ -240,7 +240,7 @@ def _activity(run: Run) -> list[dict[str, Any]]:
     bins = range(int((run.warmup_s + run.duration_s) / BIN_S))
     found = (
         block.filter((pl.col("op") == "read") & pl.col("completed_ns").is_not_null())
-        .group_by((pl.col("completed_ns") // int(BIN_S * 1e9)).alias("bin"))
+        .group_by((pl.col("completed_ns") // int(BIN_S * 1e9)).alias("bin"), maintain_order=True)
         .agg(pl.col("size_bytes").cast(pl.Int64).sum())
         .collect()
     )

@@ -87,7 +87,7 @@ def _spread(table: pl.DataFrame, metric: str, repetitions: int) -> tuple[float, 
         table.filter(
             pl.col(metric) > 0, pl.col(metric).mean().over(cells) >= NEXT_TO_NOTHING.get(metric, 0.0)
         )
-        .group_by(cells)
+        .group_by(cells, maintain_order=True)
         .agg(pl.col(metric).log().var().alias("variance"), (pl.len() - 1).cast(pl.Int64).alias("freedom"))
         # What cannot differ says nothing of what can.
         .filter(pl.col("variance") > 0)

@@ -101,7 +101,9 @@ def overload(table: pl.DataFrame) -> Iterator[Shown]:
     got = rates(table, "control", "asked")
     satisfied = {
         name: bool((rows[RATE] >= SATISFIED * rows["asked"]).all())
-        for (name,), rows in got.filter(pl.col("asked") == got["asked"].min()).group_by("control")
+        for (name,), rows in got.filter(pl.col("asked") == got["asked"].min()).group_by(
+            "control", maintain_order=True
+        )
     }
     full = got.filter(pl.col("asked") == got["asked"].max())
     beyond = saturated(got, ALONE)
@@ -128,7 +130,11 @@ def overload(table: pl.DataFrame) -> Iterator[Shown]:
     yield "H-F3 b cost", _cost(got.filter(pl.col("asked").is_in(beyond)))
     of_shared = full.filter(pl.col("control") == SHARED)
     highest = got.filter((pl.col("control") == SHARED) & (pl.col("asked") >= 0.75 * got["asked"].max()))
-    first = highest.filter(pl.col(STREAM) == "stream1").group_by("asked").agg(pl.col(RATE).mean())[RATE]
+    first = (
+        highest.filter(pl.col(STREAM) == "stream1")
+        .group_by("asked", maintain_order=True)
+        .agg(pl.col(RATE).mean())[RATE]
+    )
     steady = float(first.max() - first.min()) <= STEADY * float(first.mean())
     yield (
         "H-F3 c share",
@@ -170,8 +176,12 @@ def _of_mean(spread: list[float]) -> Interval:
 
 def _cost(got: pl.DataFrame) -> Found:
     """The total with equal weights as a part of the total without control, at the same rates asked for."""
-    sums = got.group_by("repetition", "control", "asked").agg(pl.col(RATE).sum())
-    means = sums.group_by("repetition", "control").agg(pl.col(RATE).mean()).sort("repetition")
+    sums = got.group_by("repetition", "control", "asked", maintain_order=True).agg(pl.col(RATE).sum())
+    means = (
+        sums.group_by("repetition", "control", maintain_order=True)
+        .agg(pl.col(RATE).mean())
+        .sort("repetition")
+    )
     ours, without = (means.filter(pl.col("control") == name)[RATE].to_numpy() for name in (EQUAL, ALONE))
     note = f"{number(ours.mean())} and {number(without.mean())} MB/s at saturation"
     return Found(over_seeds(ours / without), note)
@@ -179,7 +189,9 @@ def _cost(got: pl.DataFrame) -> Found:
 
 def saturated(got: pl.DataFrame, name: str) -> list[float]:
     """The rates asked for at which a control leaves the streams together without what they ask for."""
-    sums = got.filter(pl.col("control") == name).group_by("asked").agg(pl.col(RATE).mean())
+    sums = (
+        got.filter(pl.col("control") == name).group_by("asked", maintain_order=True).agg(pl.col(RATE).mean())
+    )
     return sorted(sums.filter(pl.col(RATE) < SATISFIED * pl.col("asked"))["asked"].to_list())
 
 
@@ -187,19 +199,25 @@ def variability(table: pl.DataFrame, asked: list[float]) -> dict[str, list[float
     """By control and repetition: standard deviation over windows by the mean, of a stream at these rates."""
     each = (
         table.filter(pl.col("asked").is_in(asked))
-        .group_by("control", "repetition", "asked", STREAM)
+        .group_by("control", "repetition", "asked", STREAM, maintain_order=True)
         .agg((pl.col(RATE).std() / pl.col(RATE).mean()).alias("cv"))
     )
-    means = each.group_by("control", "repetition").agg(pl.col("cv").mean()).sort("control", "repetition")
+    means = (
+        each.group_by("control", "repetition", maintain_order=True)
+        .agg(pl.col("cv").mean())
+        .sort("control", "repetition")
+    )
     return {name: rows["cv"].to_list() for (name,), rows in means.group_by("control", maintain_order=True)}
 
 
 def alone(table: pl.DataFrame) -> pl.DataFrame:
     """Rates of two greedy readers without token buckets, by disk scheduler and requests in flight."""
-    each = table.group_by("scheduler", "variant", "repetition", STREAM).agg(
+    each = table.group_by("scheduler", "variant", "repetition", STREAM, maintain_order=True).agg(
         pl.col(RATE).mean(), (pl.col(RATE).std() / pl.col(RATE).mean()).alias("cv")
     )
-    runs = each.group_by("scheduler", "variant", "repetition").agg(pl.col(RATE).sum(), pl.col("cv").max())
+    runs = each.group_by("scheduler", "variant", "repetition", maintain_order=True).agg(
+        pl.col(RATE).sum(), pl.col("cv").max()
+    )
     rows = []
     for (variant, scheduler), of in runs.sort("variant", "scheduler").group_by(
         "variant", "scheduler", maintain_order=True
@@ -258,8 +276,8 @@ def borrowing(table: pl.DataFrame, times: Times = PAPER) -> Iterator[Shown]:
 
 def _deviation(table: pl.DataFrame) -> np.ndarray:
     """By repetition, the standard deviation of a rate over windows, mean of the streams that borrow."""
-    each = table.filter(pl.col(STREAM).is_in(BORROWERS)).group_by("repetition", STREAM)
-    means = each.agg(pl.col(RATE).std()).group_by("repetition").agg(pl.col(RATE).mean())
+    each = table.filter(pl.col(STREAM).is_in(BORROWERS)).group_by("repetition", STREAM, maintain_order=True)
+    means = each.agg(pl.col(RATE).std()).group_by("repetition", maintain_order=True).agg(pl.col(RATE).mean())
     return means.sort("repetition")[RATE].to_numpy()
 
 
@@ -343,7 +361,7 @@ def _off_windows(table: pl.DataFrame, window_s: int) -> float:
     (scheduler,) = table["scheduler"].unique()
     reserved = fluid.shares(fluid.tree_of(scheduler))
     window = pl.col(SECOND) // window_s
-    each = table.group_by("repetition", window, STREAM).agg(pl.col(RATE).mean())
+    each = table.group_by("repetition", window, STREAM, maintain_order=True).agg(pl.col(RATE).mean())
     wide = each.pivot(STREAM, index=["repetition", SECOND], values=RATE)
     ratio = wide["stream1"] / wide["stream2"] / (reserved["stream1"] / reserved["stream2"])
     return float(((ratio - 1).abs() > RATIO_OFF).mean())

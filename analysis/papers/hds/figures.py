@@ -27,7 +27,9 @@ def _spread(rows: pl.DataFrame) -> pl.DataFrame:
     """Mean, least and largest rate at each time."""
     rate = pl.col(RATE)
     return (
-        rows.group_by(SECOND).agg(rate.mean(), rate.min().alias("low"), rate.max().alias("high")).sort(SECOND)
+        rows.group_by(SECOND, maintain_order=True)
+        .agg(rate.mean(), rate.min().alias("low"), rate.max().alias("high"))
+        .sort(SECOND)
     )
 
 
@@ -36,12 +38,16 @@ def series(
 ) -> dict[tuple[str, str], Curve]:
     """Rates over time, a curve for each stream, and their total."""
     table = table.with_columns(pl.col(SECOND) // window_s * window_s)
-    each = table.group_by("repetition", STREAM, SECOND).agg(pl.col(RATE).mean()).sort(STREAM, SECOND)
+    each = (
+        table.group_by("repetition", STREAM, SECOND, maintain_order=True)
+        .agg(pl.col(RATE).mean())
+        .sort(STREAM, SECOND)
+    )
     parts = {name_of(str(name)): rows for (name,), rows in each.group_by(STREAM, maintain_order=True)}
     found = {(panel, name): _course(rows, window_s) for name, rows in parts.items()}
     if total:
         grey = {"color": plots.PRINTED, "linestyle": "-"}
-        whole = each.group_by("repetition", SECOND).agg(pl.col(RATE).sum())
+        whole = each.group_by("repetition", SECOND, maintain_order=True).agg(pl.col(RATE).sum())
         found[panel, "total"] = _course(whole, window_s, **grey)
     return found
 
@@ -67,7 +73,7 @@ def overload(table: pl.DataFrame) -> Figure:
     for name in ("Linux alone", "HDS, equal weights", "HDS, 70 % and 30 %"):
         for stream in sorted(got[STREAM].unique()):
             is_of = (pl.col("control") == name) & (pl.col(STREAM) == stream)
-            spread = table.filter(is_of).group_by("asked").agg(quantiles).sort("asked")
+            spread = table.filter(is_of).group_by("asked", maintain_order=True).agg(quantiles).sort("asked")
             x, found = means_by(got.filter(is_of), "asked", RATE)
             lines[name, name_of(stream)] = Curve(x, found, spread["low"], spread["high"], like=stream)
         dotted = {"color": plots.PRINTED, "linestyle": ":", "marker": "", "linewidth": 0.8}
@@ -161,7 +167,7 @@ def sensitivity(table: pl.DataFrame) -> Figure:
     words = {v: v.replace("kib-0", "").replace("kib-", "").replace("-depth-", " KiB, ") for v in names}
     figure = plots.points(
         found.unpivot(titles, index=["setting", "variant"], variable_name="panel", value_name="estimate")
-        .group_by("setting", "variant", "panel")
+        .group_by("setting", "variant", "panel", maintain_order=True)
         .agg(pl.col("estimate").mean())
         .sort("setting", "panel"),
         x="variant", hue="setting", col="panel", across=True, height=3.6,

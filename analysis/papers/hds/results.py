@@ -40,7 +40,7 @@ def _of_run(run: Run, names: list[str], window_s: int) -> pl.DataFrame:
     answered = (
         scan_requests(run)
         .filter(pl.col("completed_ns").is_not_null() & (pl.col("status") == 0))
-        .group_by(pl.col("class").alias(STREAM), at.cast(pl.Int64).alias(SECOND))
+        .group_by(pl.col("class").alias(STREAM), at.cast(pl.Int64).alias(SECOND), maintain_order=True)
         .agg((pl.col("size_bytes").sum() / 1e6 / window_s).alias(RATE))
         .collect()
     )
@@ -56,14 +56,14 @@ def between(table: pl.DataFrame, from_s: float, to_s: float) -> pl.DataFrame:
 def rates(table: pl.DataFrame, *by: str) -> pl.DataFrame:
     """Mean rate of each stream by repetition and levels: `mb_s`, with `share_pct` of all streams."""
     keys = ["repetition", *by]
-    means = table.group_by(*keys, STREAM).agg(pl.col(RATE).mean())
+    means = table.group_by(*keys, STREAM, maintain_order=True).agg(pl.col(RATE).mean())
     whole = pl.col(RATE).sum().over(keys)
     return means.with_columns((100 * pl.col(RATE) / whole).alias("share_pct")).sort(*keys, STREAM)
 
 
 def totals(table: pl.DataFrame, *by: str) -> pl.DataFrame:
     """Mean rate of all streams together by repetition and levels: `mb_s`."""
-    sums = rates(table, *by).group_by("repetition", *by).agg(pl.col(RATE).sum())
+    sums = rates(table, *by).group_by("repetition", *by, maintain_order=True).agg(pl.col(RATE).sum())
     return sums.sort("repetition", *by)
 
 

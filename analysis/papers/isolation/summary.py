@@ -48,7 +48,11 @@ def _best(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows of the setting with the least median slowdown."""
     if rows.is_empty() or rows["slowdown"].null_count():
         return rows.clear()
-    medians = rows.group_by("setting").agg(pl.col("slowdown").median()).sort("slowdown", "setting")
+    medians = (
+        rows.group_by("setting", maintain_order=True)
+        .agg(pl.col("slowdown").median())
+        .sort("slowdown", "setting")
+    )
     return _of(rows, medians["setting"].first())
 
 

@@ -117,7 +117,7 @@ def promises(rows: pl.DataFrame) -> pl.DataFrame:
     Streams that are refused are served as best effort beside them.
     """
     kept = rows.filter(pl.col("promised").is_not_null())
-    each = kept.group_by("scheduler").agg(
+    each = kept.group_by("scheduler", maintain_order=True).agg(
         pl.col("promised").max(), pl.len().alias("runs"), pl.col("promised_late").sum()
     )
     return each.sort("scheduler").select(

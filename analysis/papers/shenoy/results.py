@@ -64,7 +64,11 @@ def files_for(text: pl.DataFrame, clients: float) -> float:
         clients: the number wanted.
     """
     files = text.with_columns(pl.col("variant").str.extract(r"files-(\d+)").cast(pl.Int64).alias("files"))
-    at = files.filter(pl.col(TEXT) == clients).group_by("files").agg(pl.col("answered_ms").mean())
+    at = (
+        files.filter(pl.col(TEXT) == clients)
+        .group_by("files", maintain_order=True)
+        .agg(pl.col("answered_ms").mean())
+    )
     at = at.sort("files")
     if at.is_empty() or at["answered_ms"][0] > FULL_MS:
         return float("nan")

@@ -31,7 +31,7 @@ def per_minute(requests: pl.LazyFrame) -> pl.LazyFrame:
     """Requests and reads of each disk (file) and minute that has any."""
     minute = (pl.col("intended_ns") // 60_000_000_000).alias("minute")
     reads = (pl.col("op").cast(pl.String) == "read").sum().alias("reads")
-    return requests.group_by("file", minute).agg(pl.len().alias("requests"), reads)
+    return requests.group_by("file", minute, maintain_order=True).agg(pl.len().alias("requests"), reads)
 
 
 @dataclass(frozen=True)

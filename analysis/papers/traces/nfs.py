@@ -60,7 +60,9 @@ class Load:
 def per_second(requests: pl.LazyFrame) -> pl.LazyFrame:
     """Bytes and requests of each second that has any."""
     second = (pl.col("intended_ns") // 1_000_000_000).alias("second")
-    return requests.group_by(second).agg(pl.col("size_bytes").sum(), pl.len().alias("requests"))
+    return requests.group_by(second, maintain_order=True).agg(
+        pl.col("size_bytes").sum(), pl.len().alias("requests")
+    )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ DURATION_S = 86_400
 def per_user(requests: pl.LazyFrame) -> pl.LazyFrame:
     """Bytes of each user in windows of ten seconds."""
     window = (pl.col("intended_ns") // 10_000_000_000).alias("window")
-    return requests.group_by("client", window).agg(pl.col("size_bytes").sum())
+    return requests.group_by("client", window, maintain_order=True).agg(pl.col("size_bytes").sum())
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,9 @@ def latencies(table: pl.DataFrame) -> Figure:
 
 
 def _by_load(rows: pl.DataFrame, column: str) -> tuple[list[float], list]:
-    groups = sorted(rows.group_by("variant"), key=lambda group: float(group[1]["mb_s"].mean()))
+    groups = sorted(
+        rows.group_by("variant", maintain_order=True), key=lambda group: float(group[1]["mb_s"].mean())
+    )
     return (
         [float(group["mb_s"].mean()) for _, group in groups],
         [mean_interval(group[column].to_list()) for _, group in groups],
@@ -74,12 +76,14 @@ def measured(table: pl.DataFrame) -> Iterator[Claim]:
     if both.is_empty():
         return
     log = (pl.col("latency_ms") / pl.col("latency_ms_virtual")).log().mean().exp().alias("ratio")
-    ratio = both.group_by("repetition").agg(log).sort("repetition")["ratio"]
+    ratio = both.group_by("repetition", maintain_order=True).agg(log).sort("repetition")["ratio"]
     note = "geometric means over loads and schedulers"
     yield CLAIMS.judged("B-F7.1 live", mean_interval(ratio.to_list()), note)
     alike, ordered = 0, 0
-    means = both.group_by("variant", "scheduler").agg(pl.col("latency_ms", "latency_ms_virtual").mean())
-    for _, rows in means.group_by("variant"):
+    means = both.group_by("variant", "scheduler", maintain_order=True).agg(
+        pl.col("latency_ms", "latency_ms_virtual").mean()
+    )
+    for _, rows in means.group_by("variant", maintain_order=True):
         for (ours, theirs), (other, its) in itertools.combinations(
             zip(rows["latency_ms"], rows["latency_ms_virtual"], strict=True), 2
         ):

@@ -27,7 +27,7 @@ def against(table: pl.DataFrame) -> Figure:
     high = 1.25 * float(max(table["live_ms"].max(), table["virtual_ms"].max()))
     equal = Curve([low, high], [low, high], more={"color": plots.PRINTED, "marker": "", "linestyle": ":"})
     lines = {}
-    for (quantile, name), rows in sorted(table.group_by("quantile", "class")):
+    for (quantile, name), rows in sorted(table.group_by("quantile", "class", maintain_order=True)):
         points = {"linestyle": "none", "alpha": 0.7}
         lines[str(quantile), str(name)] = Curve(rows["virtual_ms"], rows["live_ms"], more=points)
     figure = plots.curves(

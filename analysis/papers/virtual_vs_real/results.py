@@ -252,8 +252,14 @@ def agreement(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         if own.is_empty():
             continue
         log = (pl.col("live_ms") / pl.col("virtual_ms")).log()
-        by_repetition = own.group_by("repetition").agg(log.mean().exp().alias("ratio")).sort("repetition")
-        of_cell = own.group_by("cell", "class").agg(log.mean().exp().alias("ratio"))["ratio"]
+        by_repetition = (
+            own.group_by("repetition", maintain_order=True)
+            .agg(log.mean().exp().alias("ratio"))
+            .sort("repetition")
+        )
+        of_cell = own.group_by("cell", "class", maintain_order=True).agg(log.mean().exp().alias("ratio"))[
+            "ratio"
+        ]
         ratio = mean_interval(by_repetition["ratio"].to_list())
         rows.append(
             {

@@ -64,14 +64,19 @@ def by_repetition(table: pl.DataFrame, value: str, **cell: object) -> list[float
         table = table.filter(
             pl.col(name).is_in(level) if isinstance(level, list | tuple) else pl.col(name) == level
         )
-    return table.group_by("repetition").agg(pl.col(value).mean()).sort("repetition")[value].to_list()
+    return (
+        table.group_by("repetition", maintain_order=True)
+        .agg(pl.col(value).mean())
+        .sort("repetition")[value]
+        .to_list()
+    )
 
 
 def means(table: pl.DataFrame, value: str, name: str, **cell: object) -> dict[object, float]:
     """The mean of a column over all runs of these levels, by the levels of one factor."""
     for factor, level in cell.items():
         table = table.filter(pl.col(factor) == level)
-    rows = table.group_by(name).agg(pl.col(value).mean()).sort(name)
+    rows = table.group_by(name, maintain_order=True).agg(pl.col(value).mean()).sort(name)
     return dict(rows.rows())
 
 
@@ -88,7 +93,11 @@ def layouts(table: pl.DataFrame) -> list[Claim]:
     wide = table.pivot("rule", index=key, values="admitted").with_columns(
         more=100 * (pl.col("trace-based") / pl.col("peak-rate") - 1)
     )
-    cells = wide.group_by("layout", "block_kib", "stream").agg(pl.col("more").mean()).sort("more")
+    cells = (
+        wide.group_by("layout", "block_kib", "stream", maintain_order=True)
+        .agg(pl.col("more").mean())
+        .sort("more")
+    )
     ends = [cells.row(at, named=True) for at in (0, -1)]
     found = []
     for name, end in zip(("least", "most"), ends, strict=True):

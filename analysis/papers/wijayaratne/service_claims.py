@@ -98,7 +98,12 @@ def scheduler_name(text: str) -> str:
 
 def over(table: pl.DataFrame, kind: str, value: str, x: str) -> dict[float, float]:
     """The mean over repetitions of a column of a kind, by a column."""
-    rows = table.filter(pl.col("kind") == kind).group_by(x).agg(pl.col(value).mean()).sort(x)
+    rows = (
+        table.filter(pl.col("kind") == kind)
+        .group_by(x, maintain_order=True)
+        .agg(pl.col(value).mean())
+        .sort(x)
+    )
     return dict(rows.rows())
 
 
@@ -198,7 +203,12 @@ def deadlines(table: pl.DataFrame, guarantee: pl.DataFrame) -> list[Claim]:
 
     def found(rows: pl.DataFrame) -> Found:
         of = rows.filter(pl.col("kind") == "periodic")
-        missed = of.group_by("repetition").agg(pl.col("missed").sum()).sort("repetition")["missed"].to_list()
+        missed = (
+            of.group_by("repetition", maintain_order=True)
+            .agg(pl.col("missed").sum())
+            .sort("repetition")["missed"]
+            .to_list()
+        )
         streams = f"{of['admitted'].min()} to {of['admitted'].max()} streams"
         note = f"{sum(missed)} of {of['requests'].sum()} requests of video streams, at all rates, {streams}"
         return Found(mean_interval([float(count) for count in missed]), note)
