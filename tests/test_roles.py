@@ -93,7 +93,7 @@ def test_the_collection_can_be_built(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-    with tarfile.open(tmp_path / f"weir-storage-{version}.tar.gz") as archive:
+    with tarfile.open(tmp_path / f"weir-qos-{version}.tar.gz") as archive:
         names = archive.getnames()
     assert {"playbooks/study.yml", "tasks/one_study.yml", "plugins/modules/weir_host.py"} <= set(names)
     assert {f"roles/{role}/meta/argument_specs.yml" for role in ROLES} <= set(names)
