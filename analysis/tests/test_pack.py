@@ -564,7 +564,10 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(sample, cited, tmp_p
 def test_an_unknown_study_is_refused(tmp_path, capsys):
     (tmp_path / "results").mkdir()
     assert main(["pack", "nothing", "--results", str(tmp_path / "results")]) == 2
-    assert "nothing: has no results" in capsys.readouterr().err
+    # Names are no patterns: an absolute path and a wildcard are just names without results.
+    for name in ("nothing", "/nowhere/nothing", "*", "["):
+        assert main(["pack", name, "--results", str(tmp_path / "results")]) == 2
+        assert f"{name}: has no results" in capsys.readouterr().err
     assert main(["pack", "quick@6.12"]) == 2
 
 

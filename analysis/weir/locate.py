@@ -93,10 +93,8 @@ def studies(prefix: str, folder: Path | None = None) -> dict[str, Path]:
     Results of the user and of the sample are never mixed.
     """
     for place in (folder or results(), SAMPLE):
-        found = plans.folders(place, f"{prefix}*")
-        named = {
-            path.name: path for path in found if path.name == prefix or path.name.startswith(f"{prefix}-")
-        }
+        found = plans.folders(place)
+        named = {path.name: path for path in found if path.name == prefix or path.name.startswith(f"{prefix}-")}
         if named:
             return named
     return {}

@@ -39,9 +39,9 @@ def exists(path: Path) -> bool:
     return bool(found) if label is None else label in found
 
 
-def folders(results: Path, pattern: str = "*") -> list[Path]:
+def folders(results: Path) -> list[Path]:
     """The folders of results that have a plan, sorted."""
-    return sorted(path for path in results.glob(pattern) if path.is_dir() and files(path))
+    return sorted(path for path in results.glob("*") if path.is_dir() and files(path))
 
 
 def read(folder: Path, label: str | None = None) -> tuple[dict[str, Any], Path]:
