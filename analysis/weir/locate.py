@@ -94,7 +94,9 @@ def studies(prefix: str, folder: Path | None = None) -> dict[str, Path]:
     """
     for place in (folder or results(), SAMPLE):
         found = plans.folders(place)
-        named = {path.name: path for path in found if path.name == prefix or path.name.startswith(f"{prefix}-")}
+        named = {
+            path.name: path for path in found if path.name == prefix or path.name.startswith(f"{prefix}-")
+        }
         if named:
             return named
     return {}

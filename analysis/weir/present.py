@@ -29,7 +29,7 @@ CLOSED_METRICS = (*CLASS_METRICS, "requests_per_s")
 MOST_FILES = 4
 #: Units of the values of validity rules, and the factor from what `verdict.json` has: ns and shares.
 _RULE_UNITS = (
-    dict.fromkeys(("R-LATE", "R-MODEL", "R-CLOCK"), ("ms", 1e-6))
+    dict.fromkeys(("R-LATE", "R-START", "R-MODEL", "R-CLOCK"), ("ms", 1e-6))
     | dict.fromkeys(("R-SPAN", "R-FIO", "R-LOSS", "R-CACHED"), ("%", 100.0))
     | dict.fromkeys(("R-PLANNED", "R-ERRORS", "R-WHOLE"), ("requests", 1.0))
     | {"R-WAY": ("ms", 1.0), "R-NETWORK": ("bytes", 1.0)}

@@ -1,12 +1,14 @@
-"""The five desiderata, each a number of plain arrays: formula, unit, source (docs/explanation/isolation.md).
+"""The six desiderata, each a number of plain arrays: formula, unit, source (docs/explanation/isolation.md).
 
 Overhead, fairness, priority against utilisation and burst response are those of Doekemeijer, Ren, De
 Matteis, Chandrasekaran and Trivedi, "Does Linux provide performance isolation for NVMe SSDs? Configuring
 cgroups for I/O control in the NVMe era" (IISWC 2025), and of its isol-bench; work conservation is that
-of Heo et al., "IOCost: block IO control for containers in datacenters" (ASPLOS 2022). Where a number has
-no value the function returns None.
+of Heo et al., "IOCost: block IO control for containers in datacenters" (ASPLOS 2022); delta-fairness is that
+of Griggs, Ponnapalli et al., "Delta Fair Sharing: Performance Isolation for Multi-Tenant Storage Systems"
+(arXiv:2601.20030, 2026). Where a number has no value the function returns None.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -117,6 +119,37 @@ def burst_response_ms(rates: ArrayLike, interval_ms: int = INTERVAL_MS) -> float
     # The last window is among those that settle, but need not reach the share itself.
     reached = np.flatnonzero(held >= REACHED_SHARE * settled)
     return float((reached[0] + 1) * interval_ms) if reached.size else float(x.size * interval_ms)
+
+
+def share_delay_ms(completed_ns: ArrayLike, begin_ns: int, end_ns: int, fair_per_s: float) -> float:
+    """Delay until a client that begins has its fair share, in ms: the delta of delta-fairness.
+
+    The least delay d such that each request k = 1, 2, ... is answered by `begin_ns + d + k / rate`: the
+    latency of a latency-rate server (Stiliadis and Varma, IEEE/ACM Transactions on Networking 6(5), 1998)
+    whose rate is `REACHED_SHARE` of the fair rate.
+
+    Args:
+        completed_ns: times at which its requests were answered.
+        begin_ns: when it began to want more than its share.
+        end_ns: until when it was observed, after `begin_ns`.
+        fair_per_s: rate of all / number of clients, above 0.
+
+    Returns:
+        Infinity if its rate in the second half is below `REACHED_SHARE` of the fair rate: no delay is enough.
+    """
+    if fair_per_s <= 0 or end_ns <= begin_ns:
+        raise ValueError("a fair rate is above 0, and an end after the beginning")
+    rate = REACHED_SHARE * fair_per_s / 1e3
+    at_ms = (np.sort(np.asarray(completed_ns, dtype=np.int64)) - begin_ns) / 1e6
+    length_ms = (end_ns - begin_ns) / 1e6
+    at_ms = at_ms[(at_ms > 0) & (at_ms <= length_ms)]
+    half = length_ms / 2
+    # One request more or less is the resolution.
+    if np.count_nonzero(at_ms > half) + 1 < rate * half:
+        return math.inf
+    # The next request is not answered before the end.
+    answered_ms = np.append(at_ms, length_ms)
+    return float(max((answered_ms - np.arange(1, answered_ms.size + 1) / rate).max(), 0.0))
 
 
 def conserved(lone_rate: float, free_rate: float) -> float:

@@ -6,8 +6,8 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from papers.isolation import desiderata
-from papers.isolation.results import ALONE, BASELINE
+from papers.isolation import desiderata, qos
+from papers.isolation.results import ALONE, BASELINE, OF_TENANTS, of_tenants
 from weir import plots
 
 LINE = "#bbbbbb"
@@ -159,3 +159,39 @@ def bursts(rows: pl.DataFrame) -> Figure:
     figure = _dots(rows["mechanism"].unique(maintain_order=True).to_list(), panels, "", next(iter(panels)))
     plots.reference(figure.axes[1], 1, across=False, line="--", color=LINE, zorder=0)
     return figure
+
+
+def tenants(rows: pl.DataFrame) -> Figure:
+    """The delay to a fair share, fairness and tails by the number of tenants."""
+    shown = ("delta_ms", "jain", "p99_ms")
+    titles = {column: OF_TENANTS[column][0] for column in shown}
+    numbers, names = sorted(rows["tenants"].unique()), mechanisms(rows)
+    found = {
+        (titles[column], name, number): of_tenants(rows, column, name, number)
+        for column in shown
+        for name in names
+        for number in numbers
+    }
+    return plots.points(
+        plots.tabled(found, "panel", "mechanism", "tenants"), x="tenants", hue="mechanism", col="panel",
+        order={"mechanism": names, "tenants": numbers, "panel": list(titles.values())},
+        words={"tenants": "tenants beside the newcomer"}, sharey=False, height=2.6,
+        note="Bars: 95 % confidence intervals over repetitions. Unbounded: the newcomer never has its share.",
+    )  # fmt: skip
+
+
+def rates(rows: pl.DataFrame) -> Figure:
+    """Slowdown and utilisation by the rate of iocost's virtual time; the dotted lines are the solutions."""
+    table = qos.by_rate(rows)
+    vrates = table["vrate"].to_list()
+    lines = {
+        ("Slowdown of the urgent class (p99 / alone)", ""): plots.Curve(vrates, table["slowdown"].to_list()),
+        ("Utilisation: requests of both / without iocost", ""): plots.Curve(
+            vrates, table["utilisation"].to_list()
+        ),
+    }
+    return plots.curves(
+        lines, "Rate of iocost's virtual time (% of the model)", "", height=2.4,
+        at=[one.vrate for one in qos.solutions(rows)],
+        note="Medians. Dotted: the highest rate that protects, the lowest that wastes nothing.",
+    )  # fmt: skip

@@ -4,11 +4,14 @@ A variant is called `mechanism/setting`; what comes behind the slash is the load
 `latency`, `throughput`; fairness: `weights`, `greedy`) or how far the mechanism is turned (priority).
 """
 
+import math
+
 import polars as pl
 
 from papers.isolation import desiderata
 from weir.load import Run, Study
 from weir.metrics import quantile
+from weir.statistics import Interval, Method, mean_interval, ratio_interval
 from weir.tables import scan_requests
 
 #: The mechanism that all others are compared with: nobody decides anything.
@@ -19,6 +22,16 @@ URGENT, BATCH = "urgent", "batch"
 ALONE = "alone"
 #: What the batch class has by itself is counted in so many ms before the urgent one begins.
 LONE_MS = 1000
+#: Classes of the study of tenants.
+TENANT, NEWCOMER = "tenant", "newcomer"
+#: Columns of `tenants`: what they are called, and the method of their intervals.
+OF_TENANTS: dict[str, tuple[str, Method]] = {
+    "jain": ("Jain's index of the tenants", "t"),
+    "p99_ms": ("99th percentile of the tenants (ms)", "log-t"),
+    "worst": ("99th percentile of the worst tenant / of all", "log-t"),
+    "delta_ms": ("delay to the fair share (ms)", "log-t"),
+    "requests_per_s": ("requests of all (1/s)", "t"),
+}
 #: What each class of the study of fairness is promised, by the load.
 PROMISED = {"weights": {"a": 4, "b": 2, "c": 1}, "greedy": {"a": 1, "b": 1, "c": 1}}
 
@@ -35,12 +48,13 @@ def _identity(run: Run) -> dict[str, object]:
 
 
 def _answered(run: Run) -> pl.DataFrame:
-    """Requests that were answered: `class`, `completed_ns`, `response_ms`; the warm-up is among them."""
+    """Requests that were answered: `class`, `client`, times, `response_ms`; the warm-up is among them."""
     return (
         scan_requests(run)
         .filter(pl.col("completed_ns").is_not_null() & (pl.col("status") == 0))
         .select(
             "class",
+            "client",
             "intended_ns",
             "completed_ns",
             ((pl.col("completed_ns") - pl.col("intended_ns")) / 1e6).alias("response_ms"),
@@ -131,6 +145,97 @@ def priority(study: Study) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(rows)
+
+
+def tenants(study: Study) -> pl.DataFrame:
+    """Tenants with a group each, and one that begins beside them: a row per run.
+
+    `tenants`: their number without the newcomer; `jain` of their rates in the measured time; `p99_ms` of
+    their requests; `worst`: the largest 99th percentile of a tenant / `p99_ms`, None if a tenant has fewer
+    than 100 requests; `delta_ms`: `share_delay_ms` of the newcomer, whose fair share is the rate of all from
+    its first request on / the number of clients then; `requests_per_s` of all from then on. Runs in which it
+    asked nothing are left out.
+    """
+    rows = []
+    for run in study.valid_runs:
+        _, end = run.window_ns
+        answered = _answered(run)
+        newcomer = answered.filter(pl.col("class") == NEWCOMER)
+        number = next(one.clients for one in run.classes if one.name == TENANT)
+        if newcomer.is_empty():
+            continue
+        begins = int(newcomer["intended_ns"].min())  # type: ignore[arg-type]
+        own = _within(answered.filter(pl.col("class") == TENANT), run.window_ns)
+        each = [part["response_ms"].to_numpy() for part in own.partition_by("client", maintain_order=True)]
+        together = _within(answered, (begins, end)).height / ((end - begins) / 1e9)
+        # A tenant of which nothing was answered has had nothing.
+        rates = [*map(len, each), *[0] * (number - len(each))]
+        p99_ms, worst_ms = quantile(own["response_ms"].to_numpy(), 0.99), [quantile(x, 0.99) for x in each]
+        rows.append(
+            _identity(run)
+            | {
+                "tenants": number,
+                "jain": desiderata.weighted_fairness(rates, [1] * number),
+                "p99_ms": p99_ms,
+                "worst": max(worst_ms) / p99_ms if p99_ms and None not in worst_ms else None,
+                "delta_ms": desiderata.share_delay_ms(
+                    newcomer["completed_ns"].to_numpy(), begins, end, together / (number + 1)
+                ),
+                "requests_per_s": together,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def of_tenants(rows: pl.DataFrame, column: str, mechanism: str, tenants: int) -> Interval | None:
+    """Estimate and interval over the repetitions of one cell of `tenants`; None where one has no value."""
+    method = OF_TENANTS[column][1]
+    cell = rows.filter((pl.col("mechanism") == mechanism) & (pl.col("tenants") == tenants))[column]
+    if cell.is_empty() or cell.null_count():
+        return None
+    # A delay of 0 has no logarithm.
+    bounds = (0.0, 1.0) if column == "jain" else (0.0, math.inf)
+    return mean_interval(cell.to_numpy(), method if (cell > 0).all() else "t", bounds=bounds)
+
+
+def writeback(study: Study) -> pl.DataFrame:
+    """A reader through the page cache, alone or beside a writer: a row per run.
+
+    `scheduler`, `writers` (clients of the writer), `block`, `p50_ms`, `p99_ms` and `requests_per_s` of the
+    reader, and `written_mb_s`: what the writer's requests put into the page cache, not what reached the disk.
+    """
+    rows = []
+    for run in study.valid_runs:
+        measured = _within(_answered(run), run.window_ns)
+        reader = measured.filter(pl.col("class") == "reader")
+        times = reader["response_ms"].to_numpy()
+        writes = measured.height - reader.height
+        rows.append(
+            {
+                "scheduler": str(run.levels["scheduler"]),
+                "writers": sum(one.clients for one in run.classes if one.name == "writer"),
+                "block": run.block,
+                "p50_ms": quantile(times, 0.5),
+                "p99_ms": quantile(times, 0.99),
+                "requests_per_s": reader.height / run.duration_s,
+                "written_mb_s": writes * 4096 / 1e6 / run.duration_s,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def slowdowns(rows: pl.DataFrame, column: str) -> dict[str, Interval]:
+    """By scheduler, the ratio of a column of `writeback` beside the writer to that alone, paired by block."""
+    found = {}
+    for (name,), part in rows.drop_nulls(column).group_by("scheduler", maintain_order=True):
+        alone, beside = (
+            part.filter((pl.col("writers") > 0) == has).unique("block", keep="first", maintain_order=True)
+            for has in (False, True)
+        )
+        both = beside.join(alone, on="block", suffix="_alone", maintain_order="left")
+        if both.height:
+            found[str(name)] = ratio_interval(both[column], both[f"{column}_alone"])
+    return found
 
 
 def compared(rows: pl.DataFrame) -> pl.DataFrame:

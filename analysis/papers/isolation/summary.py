@@ -1,10 +1,11 @@
-"""One line per mechanism: all five desiderata beside each other."""
+"""One line per mechanism: all desiderata beside each other; and one per mechanism and number of tenants."""
 
 import polars as pl
 
 from papers.isolation.figures import mechanisms, over_blocks
-from papers.isolation.results import BASELINE
-from weir.labels import number
+from papers.isolation.results import BASELINE, OF_TENANTS, of_tenants, slowdowns
+from weir.labels import number, with_interval
+from weir.statistics import Interval
 
 
 def summary(overhead: pl.DataFrame, fairness: pl.DataFrame, priority: pl.DataFrame) -> pl.DataFrame:
@@ -38,6 +39,42 @@ def summary(overhead: pl.DataFrame, fairness: pl.DataFrame, priority: pl.DataFra
             }
         )
     return pl.DataFrame(lines)
+
+
+def tenants(rows: pl.DataFrame) -> pl.DataFrame:
+    """The table of tenants: each column of `results.tenants` with its interval, and the repetitions."""
+    lines = []
+    for name in mechanisms(rows):
+        for many in sorted(rows["tenants"].unique()):
+            cells = {column: of_tenants(rows, column, name, many) for column in OF_TENANTS}
+            found = {OF_TENANTS[column][0]: _with_interval(cell) for column, cell in cells.items()}
+            n = rows.filter((pl.col("mechanism") == name) & (pl.col("tenants") == many)).height
+            lines.append({"mechanism": name, "tenants": many, "n": n} | found)
+    return pl.DataFrame(lines)
+
+
+def writeback(rows: pl.DataFrame) -> pl.DataFrame:
+    """The table of writeback: ratios of the reader beside a writer to the reader alone, by scheduler."""
+    columns = {"p50_ms": "median", "p99_ms": "99th percentile", "requests_per_s": "requests/s"}
+    ratios = {title: slowdowns(rows, column) for column, title in columns.items()}
+    names = rows["scheduler"].unique(maintain_order=True)
+    written = rows.filter(pl.col("writers") > 0)
+    return pl.DataFrame(
+        [
+            {"scheduler": name, "n": next((x[name].n for x in ratios.values() if name in x), 0)}
+            | {f"{title}, beside / alone": _with_interval(x.get(name)) for title, x in ratios.items()}
+            | {
+                "written to the cache (MB/s)": _text(
+                    over_blocks(written.filter(pl.col("scheduler") == name), "written_mb_s")
+                )
+            }
+            for name in names
+        ]
+    )
+
+
+def _with_interval(found: Interval | None) -> str:
+    return "" if found is None else with_interval(found.estimate, found.low, found.high, found.note)
 
 
 def _of(rows: pl.DataFrame, setting: str) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """The isolation benchmark: every desideratum against numbers made by hand, and its properties."""
 
 import json
+import math
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from papers.isolation import desiderata as d
-from papers.isolation import figures, results, summary
+from papers.isolation import figures, qos, results, summary
 from weir.load import load_study
 from weir.plots import encode
 
@@ -97,6 +98,40 @@ def test_a_burst_that_is_silent_first_is_answered_after_it(silent, size, rate):
     assert d.burst_response_ms(rates) == (silent + 1) * d.INTERVAL_MS
 
 
+def test_the_delay_to_a_fair_share():
+    ms = 1_000_000
+    # A fair share of 100/s: 90 a second are enough.
+    due = [round((k + 1) * 1000 / 90 * ms) for k in range(90)]
+    assert d.share_delay_ms(due, 0, 1000 * ms, 100) == pytest.approx(0, abs=1e-4)
+    # All 200 ms late.
+    assert d.share_delay_ms([at + 200 * ms for at in due], 0, 1200 * ms, 100) == pytest.approx(200, abs=1e-4)
+    # Nothing for 200 ms, then twice the share: what was missed first is the delay, however much follows.
+    fast = [round((200 + 5 * (k + 1)) * ms) for k in range(160)]
+    assert d.share_delay_ms(fast, 0, 1000 * ms, 100) == pytest.approx(205 - 1000 / 90, abs=1e-4)
+    # Half of the share for ever.
+    assert d.share_delay_ms(due[::2], 0, 1000 * ms, 100) == math.inf
+    assert d.share_delay_ms([], 0, 1000 * ms, 100) == math.inf
+    with pytest.raises(ValueError, match="above 0"):
+        d.share_delay_ms(due, 0, 1000 * ms, 0)
+
+
+@given(st.integers(0, 400), st.integers(20, 200))
+def test_a_delay_is_the_least_that_is_enough(late_ms, rate):
+    """The definition will be tried at every request, of a client that is late and has its share then."""
+    gap_ms, end_ms = 1000 / rate, 2000
+    at_ms = np.arange(late_ms, end_ms, gap_ms)[1:]
+    found = d.share_delay_ms((at_ms * 1e6).astype(int), 0, end_ms * MS, rate)
+    assert found <= late_ms + 1e-3
+    needed = 0.9 * rate / 1e3
+
+    def is_enough(delay_ms):
+        times = np.append(at_ms[at_ms <= end_ms], end_ms)
+        return all(t <= delay_ms + (k + 1) / needed + 1e-4 for k, t in enumerate(times))
+
+    assert is_enough(found)
+    assert found == 0 or not is_enough(found - 0.1)
+
+
 def test_what_is_conserved():
     assert d.conserved(45.0, 90.0) == pytest.approx(0.5)
     with pytest.raises(ValueError, match="above 0"):
@@ -115,7 +150,10 @@ def write(folder, variants, *, warmup_s, duration_s, repetitions=2):
             "format": 1, "id": f"{variant.replace('/', '-')}-{block}", "study": folder.name, "question": "?",
             "testbed": "device", "cell": variant, "levels": {"variant": variant}, "repetition": block,
             "block": block, "order": 0, "seed": 1, "warmup_s": warmup_s, "duration_s": duration_s,
-            "classes": [{"name": name, "workload": "random-4k", "clients": 1} for name in made(0)],
+            "classes": [
+                {"name": name, "workload": "random-4k", "clients": 1 + (name == "tenant")}
+                for name in made(0)
+            ],
         }
         for variant, made in variants.items()
         for block in range(repetitions)
@@ -140,7 +178,7 @@ def write(folder, variants, *, warmup_s, duration_s, repetitions=2):
     return load_study(folder)
 
 
-def rows(name, completed_ns, response_ms, warmup_s):
+def rows(name, completed_ns, response_ms, warmup_s, client=0):
     completed = pl.Series(np.asarray(completed_ns, dtype=np.int64))
     intended = completed - pl.Series(
         np.round(np.broadcast_to(response_ms, completed.len()) * MS).astype(np.int64)
@@ -150,7 +188,8 @@ def rows(name, completed_ns, response_ms, warmup_s):
     return pl.DataFrame(
         {
             "request": pl.Series(range(n), dtype=pl.UInt64), "class": pl.Series([name] * n, dtype=pl.String),
-            "client": pl.Series([0] * n, dtype=pl.UInt32), "op": pl.Series(["read"] * n, dtype=pl.String),
+            "client": pl.Series([client] * n, dtype=pl.UInt32),
+            "op": pl.Series(["read"] * n, dtype=pl.String),
             "offset": pl.Series([0] * n, dtype=pl.UInt64),
             "size_bytes": pl.Series([4096] * n, dtype=pl.UInt64),
             "intended_ns": intended, "submitted_ns": intended, "completed_ns": completed,
@@ -241,6 +280,87 @@ def test_a_pause_of_the_host_in_one_baseline_changes_nothing():
         assert found[column].to_list() == [expected] * 3
     without = pl.DataFrame([row for row in rows if row["mechanism"] != "alone"])
     assert results.compared(without).is_empty()
+
+
+def test_tenants_are_a_table(tmp_path):
+    """A newcomer beside two tenants will have its share at once, after a second, and never."""
+    both = {"tenant": (every(4, 0, 9), 20)}
+    made = {
+        "none": lambda _: both | {"newcomer": (every(5, 3, 9)[1:], 5)},
+        "bfq": lambda _: (
+            both | {"newcomer": (every(5, 4, 9), np.where(every(5, 4, 9) == 4000 * MS, 1000, 5))}
+        ),
+        "kyber": lambda _: both | {"newcomer": (every(200, 3, 9)[1:], 200)},
+    }
+    study = write(tmp_path / "isolation-tenants", made, warmup_s=1, duration_s=8)
+    # The second tenant.
+    for folder in tmp_path.glob("isolation-tenants/*-*/"):
+        more = rows("tenant", every(8, 0, 9), 40, 1, client=1)
+        table = pl.concat([pl.read_parquet(folder / "requests.parquet"), more])
+        table.write_parquet(folder / "requests.parquet")
+    found = results.tenants(load_study(study.path))
+    first = {row["mechanism"]: row for row in found.iter_rows(named=True)}
+    assert {row["tenants"] for row in first.values()} == {2}
+    # 250 and 125 requests a second.
+    assert first["none"]["jain"] == pytest.approx(375**2 / (2 * (250**2 + 125**2)), rel=1e-3)
+    assert first["none"]["p99_ms"] == pytest.approx(40) and first["none"]["worst"] == pytest.approx(1)
+    # 200/s are more than a third of 575/s; 5/s are not.
+    assert first["none"]["delta_ms"] == pytest.approx(0, abs=1e-3)
+    needed_per_s = 0.9 * first["bfq"]["requests_per_s"] / 3
+    assert first["bfq"]["delta_ms"] == pytest.approx(1000 - 1000 / needed_per_s)
+    assert first["kyber"]["delta_ms"] == math.inf
+    assert results.of_tenants(found, "delta_ms", "kyber", 2).estimate == math.inf
+    assert results.of_tenants(found, "jain", "none", 3) is None
+    lines = summary.tenants(found)
+    assert lines["n"].to_list() == [2, 2, 2] and lines["mechanism"].to_list() == ["none", "kyber", "bfq"]
+    assert len(encode(figures.tenants(found), "png")) > 10_000
+
+
+def _of_rates(slowdowns, utilisations):
+    found = zip((20, 50, 80, 100, 125), slowdowns, utilisations, strict=True)
+    return pl.DataFrame(
+        [
+            {"mechanism": "io.weight", "setting": str(vrate), "slowdown": slow, "utilisation": use}
+            for vrate, slow, use in found
+        ]
+        + [{"mechanism": "none", "setting": "", "slowdown": 12.0, "utilisation": 1.0}]
+    )
+
+
+def test_the_parameters_of_iocost_are_chosen():
+    rows = _of_rates((2.0, 2.1, 2.3, 5.0, 9.0), (0.2, 0.5, 0.8, 0.98, 1.0))
+    chosen = {one.name: one for one in qos.solutions(rows)}
+    assert chosen["isolation"].vrate == 50 and chosen["bandwidth"].vrate == 100
+    assert chosen["bandwidth"].slowdown == 5.0
+    model = dict(zip(qos.MODEL, range(1, 7), strict=True))
+    text = qos.parameters(model, list(chosen.values()))
+    line = "MAJ:MIN ctrl=user model=linear rbps=1 rseqiops=2 rrandiops=3 wbps=4 wseqiops=5 wrandiops=6"
+    assert text.count(line) == 2
+    assert "MAJ:MIN enable=1 ctrl=user rpct=0 wpct=0 min=50.00 max=50.00" in text
+    assert qos.solutions(rows.filter(pl.col("mechanism") == "none")) == []
+    assert len(encode(figures.rates(rows), "png")) > 10_000
+
+
+def test_the_slowdown_by_writeback_is_paired():
+    rows = pl.DataFrame(
+        [
+            {"scheduler": name, "writers": writers, "block": block,
+             "p50_ms": base * (factor if writers else 1), "p99_ms": None,
+             "requests_per_s": 10.0, "written_mb_s": 5.0 * writers}
+            for name, factor in (("none", 3.0), ("bfq", 1.5))
+            for block, base in enumerate((1.0, 2.0, 4.0))
+            for writers in (0, 1)
+        ]
+    )  # fmt: skip
+    found = results.slowdowns(rows, "p50_ms")
+    assert {name: one.estimate for name, one in found.items()} == pytest.approx({"none": 3.0, "bfq": 1.5})
+    assert found["none"].n == 3 and results.slowdowns(rows, "p99_ms") == {}
+    # A second run of one cell and block, as duplicates are, is no pair.
+    doubled = pl.concat([rows, rows.head(1)])
+    assert results.slowdowns(doubled, "p50_ms")["none"].n == 3
+    lines = summary.writeback(rows)
+    assert lines["n"].to_list() == [3, 3] and lines["99th percentile, beside / alone"].to_list() == ["", ""]
+    assert lines["median, beside / alone"].to_list()[0].startswith("3.00")
 
 
 def test_the_page_is_drawn(studies):

@@ -199,8 +199,8 @@ impl Group {
         }
     }
 
-    /// The files that a process writes `0` to in order to join.
-    pub(crate) fn member_files(&self) -> Vec<PathBuf> {
+    /// The files that a process writes `0`, or its number, to in order to join.
+    pub fn member_files(&self) -> Vec<PathBuf> {
         trees().iter().map(|tree| tree.top().join(&self.name).join("cgroup.procs")).collect()
     }
 

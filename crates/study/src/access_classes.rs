@@ -41,6 +41,7 @@ pub(crate) fn classes(study: &Study, settings: &Settings) -> Vec<RunClass> {
         engine: Engine::Access,
         priority: None,
         cgroup: None,
+        cgroup_per_client: false,
         objective: None,
         device: SHARED_DEVICE.to_owned(),
         through: None,

@@ -206,6 +206,11 @@ impl Run {
     }
 
     fn check_clients(&self, class: &RunClass) -> Result<(), Excess> {
+        if class.cgroup_per_client && class.engine != Engine::Fio {
+            let message =
+                "is for closed loops on devices, whose clients are processes: leave it out".to_owned();
+            return Err(Excess { class: class.name.clone(), field: "cgroup_per_client", message });
+        }
         let (most, why) = match (self.testbed, class.engine) {
             (Testbed::Device, Engine::Fio) => (MOST_FIO_CLIENTS, "closed loops are jobs of fio"),
             (Testbed::Device, Engine::Site) => (MOST_CONNECTIONS, "each has a connection of its own"),

@@ -285,6 +285,7 @@ fn resolve(variant: &Variant, testbed: Testbed, cell: &Map<String, Value>) -> Ru
             think_ms: class.think_ms,
             priority: settings.priority.get(name).copied().or(class.priority),
             cgroup: settings.cgroup.get(name).copied().or(class.cgroup),
+            cgroup_per_client: class.cgroup_per_client,
             objective: class.objective.clone(),
             device: match settings.architecture {
                 Architecture::Partitioned => name.clone(),

@@ -231,6 +231,10 @@ pub struct Class {
     /// each class has a control group of its own.
     #[serde(default)]
     pub cgroup: Option<ControlGroup>,
+    /// Where classes have control groups: one with these settings for each client of this class, instead of one for all of
+    /// them. Closed loops on devices only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cgroup_per_client: bool,
     /// Objective: the quality of service that this class needs.
     #[serde(default)]
     pub objective: Option<Objective>,

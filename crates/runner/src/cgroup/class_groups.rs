@@ -1,6 +1,7 @@
 //! Control groups of a run's classes: made, set as the study says, read back, and compared with the requests of each class.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -23,13 +24,24 @@ pub(crate) struct ClassGroups {
     costs: Vec<Cost>,
 }
 
+/// A group of a class, or of one of its clients.
 struct OfClass {
     name: String,
+    client: Option<u32>,
     device: String,
     group: Group,
     wanted: ControlGroup,
     /// Disk of the class, and the bytes that the group had read and written before the run's requests.
     disk: Option<(Disk, (u64, u64))>,
+}
+
+impl fmt::Display for OfClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.client {
+            None => write!(f, "class {}", self.name),
+            Some(client) => write!(f, "client {client} of class {}", self.name),
+        }
+    }
 }
 
 /// `controllers.classes` of `observed.json`.
@@ -52,6 +64,7 @@ pub(crate) struct Report {
     version: u8,
     /// Whether the controller was moved there for this study.
     moved: bool,
+    /// By class; where each client has a group, also by `CLASS client N`.
     classes: BTreeMap<String, ClassReport>,
     /// Cost models, by the disk's kernel name.
     cost: BTreeMap<String, cost_model::Report>,
@@ -88,15 +101,29 @@ impl ClassGroups {
             return Ok(made);
         }
         for class in run.classes.iter().filter(|class| matches!(class.engine, Engine::Fio | Engine::Replay)) {
-            let group = limits.group(&format!("class-{}", class.name));
-            journal.note(Change::Group(group.clone()))?;
-            group.make().map_err(Error::failed)?;
             let wanted = class.cgroup.unwrap_or_default();
-            if let Some(why) = group.lacks(&wanted) {
+            let of_class = |group, client, wanted| {
+                let (name, device) = (class.name.clone(), class.device.clone());
+                OfClass { name, client, device, group, wanted, disk: None }
+            };
+            let whole = limits.group(&format!("class-{}", class.name));
+            let mut groups = if class.cgroup_per_client {
+                // Siblings, so that weights of clients and of other classes are of one level.
+                let of = |client| limits.group(&format!("client-{}-{client}", class.name));
+                (0..class.clients).map(|client| of_class(of(client), Some(client), wanted)).collect()
+            } else {
+                vec![of_class(whole.clone(), None, wanted)]
+            };
+            if class.cgroup_per_client {
+                // fio itself sends no requests, and its processes begin in its group.
+                groups.push(of_class(whole, None, ControlGroup::default()));
+            }
+            journal.note_all(groups.iter().map(|of| Change::Group(of.group.clone())))?;
+            groups.iter().try_for_each(|of| of.group.make()).map_err(Error::failed)?;
+            if let Some(why) = groups[0].group.lacks(&wanted) {
                 return Err(Error::Unavailable(format!("class {}: {why}", class.name)));
             }
-            let (name, device) = (class.name.clone(), class.device.clone());
-            made.classes.push(OfClass { name, device, group, wanted, disk: None });
+            made.classes.extend(groups);
         }
         if made.weighs() {
             cost_model::check().map_err(Error::Unavailable)?;
@@ -150,7 +177,14 @@ impl ClassGroups {
 
     /// The group of a class; `None` if it has none.
     pub(crate) fn group(&self, class: &str) -> Option<&Group> {
-        self.classes.iter().find(|known| known.name == class).map(|known| &known.group)
+        let is_of = |known: &&OfClass| known.name == class && known.client.is_none();
+        self.classes.iter().find(is_of).map(|known| &known.group)
+    }
+
+    /// The groups of a class's clients, by client; empty if they have none of their own.
+    pub(crate) fn of_clients(&self, class: &str) -> Vec<&Group> {
+        let is_of = |known: &&OfClass| known.name == class && known.client.is_some();
+        self.classes.iter().filter(is_of).map(|known| &known.group).collect()
     }
 
     /// Bytes that a class's group read and wrote since [`ClassGroups::begin`].
@@ -168,28 +202,24 @@ impl ClassGroups {
         if self.classes.is_empty() {
             return None;
         }
+        let asked = asked_by_client(rows);
         let mut counted = 0;
         for class in &self.classes {
             let Some((disk, _)) = class.disk else { continue };
             let found = class.group.io(disk, &class.wanted);
             if found != class.wanted {
                 return Some(Err(format!(
-                    "wrong setting of the control group of {} (found `{found}`, expected `{}`)",
-                    class.name, class.wanted
+                    "wrong setting of the control group of {class} (found `{found}`, expected `{}`)",
+                    class.wanted
                 )));
             }
+            let (reads, writes) = self.asked_of(class, &asked);
             let Some((read, written)) = self.moved(class) else { continue };
             counted += 1;
-            for (op, by_group, what) in [(Op::Read, read, "read"), (Op::Write, written, "wrote")] {
-                let of_class = rows.iter().filter(|row| *row.class == *class.name && row.op == op);
-                let asked: u64 = of_class
-                    .filter(|row| row.completed_ns.is_some() && row.status == 0)
-                    .map(|row| row.size_bytes)
-                    .sum();
+            for (asked, by_group, what) in [(reads, read, "read"), (writes, written, "wrote")] {
                 if (by_group as f64) < asked as f64 * LEAST_SHARE {
                     return Some(Err(format!(
-                        "class {} {what} {asked} bytes, but its control group only {by_group}",
-                        class.name
+                        "{class} {what} {asked} bytes, but its control group only {by_group}"
                     )));
                 }
             }
@@ -204,6 +234,18 @@ impl ClassGroups {
             format!("; this kernel counts bytes for {counted} of them")
         };
         Some(Ok(format!("{groups} control groups were as set, before and after{how}")))
+    }
+
+    /// Bytes that the processes of a group read and wrote, by the rows.
+    fn asked_of(&self, class: &OfClass, asked: &Asked<'_>) -> (u64, u64) {
+        if class.client.is_none() && !self.of_clients(&class.name).is_empty() {
+            return (0, 0);
+        }
+        let clients = class.client.map_or(0..=u32::MAX, |client| client..=client);
+        let of = |client| (class.name.as_str(), client);
+        asked
+            .range(of(*clients.start())..=of(*clients.end()))
+            .fold((0, 0), |sum, (_, bytes)| (sum.0 + bytes.0, sum.1 + bytes.1))
     }
 
     /// Report for `observed.json`; `None` without groups.
@@ -221,7 +263,8 @@ impl ClassGroups {
                 written_bytes: moved.map(|(_, written)| written),
                 cpu: class.group.cpu(),
             };
-            (class.name.clone(), report)
+            let name = &class.name;
+            (class.client.map_or(name.clone(), |client| format!("{name} client {client}")), report)
         };
         Some(Report {
             version: if io_version() == Some(IoVersion::Two) { 2 } else { 1 },
@@ -230,6 +273,23 @@ impl ClassGroups {
             cost: self.costs.iter().map(|cost| (cost.kernel_name().to_owned(), cost.report())).collect(),
         })
     }
+}
+
+/// Bytes read and written by class and client.
+type Asked<'a> = BTreeMap<(&'a str, u32), (u64, u64)>;
+
+/// Bytes of the requests that succeeded.
+fn asked_by_client(rows: &[Request]) -> Asked<'_> {
+    let mut asked = Asked::new();
+    for row in rows.iter().filter(|row| row.completed_ns.is_some() && row.status == 0) {
+        let bytes = asked.entry((&row.class, row.client)).or_default();
+        match row.op {
+            Op::Read => bytes.0 += row.size_bytes,
+            Op::Write => bytes.1 += row.size_bytes,
+            _ => {}
+        }
+    }
+    asked
 }
 
 /// Tolerance between bytes of a class and of its group: the kernel rounds.

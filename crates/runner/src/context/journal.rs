@@ -93,7 +93,12 @@ impl Journal {
     /// # Errors
     /// The journal cannot be written; then the change must not be made.
     pub(crate) fn note(&mut self, change: Change) -> Result<(), Error> {
-        self.content.changes.push(change);
+        self.note_all([change])
+    }
+
+    /// [`Journal::note`] of several changes at once.
+    pub(crate) fn note_all(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<(), Error> {
+        self.content.changes.extend(changes);
         self.save()
     }
 

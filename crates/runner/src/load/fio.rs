@@ -1,11 +1,16 @@
 //! Closed-loop classes, carried out by fio: its logs become rows of `requests.parquet`.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -47,7 +52,15 @@ pub(crate) struct Job {
     place_index: usize,
     folder: PathBuf,
     clients: u32,
+    /// Named pipe at which the processes of clients with control groups of their own wait for a line each.
+    gate: Option<File>,
 }
+
+/// Name of that pipe, in the folder of the job.
+const GATE: &str = "go";
+/// Longest wait until all clients are in their control groups.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// fio's report of one class, compared with its rows.
 #[derive(Debug, Clone, Serialize)]
@@ -67,11 +80,14 @@ pub(crate) struct Report {
     /// Largest difference between fio's own percentiles and those of the rows, over jobs, directions and the
     /// 50th, 90th and 99th percentile, as a share of fio's; absent where there are too few rows to compare.
     pub(crate) percentile_difference: Option<f64>,
+    /// Longest time from the beginning that the study gives a client to its first request, in ns.
+    pub(crate) began_late_ns: i64,
     /// Standard error output, if there was any.
     pub(crate) words: String,
 }
 
-/// Starts fio for a class, in the class's control group if it has one. Its logs go to `folder`.
+/// Starts fio for a class, in the class's control group if it has one. Its logs go to `folder`. `of_clients` are the control
+/// groups of its clients, by client; empty if they have none of their own.
 ///
 /// # Errors
 /// fio is not installed or cannot start.
@@ -81,10 +97,12 @@ pub(crate) fn start(
     place_index: usize,
     folder: &Path,
     group: Option<&Group>,
+    of_clients: &[&Group],
 ) -> Result<Job, Error> {
     fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
     let file = folder.join("job.fio");
-    fs::write(&file, job_file(run, place)?).map_err(Error::io("cannot write", &file))?;
+    fs::write(&file, job_file(run, place, of_clients)?).map_err(Error::io("cannot write", &file))?;
+    let gate = if of_clients.is_empty() { None } else { Some(make_gate(&folder.join(GATE))?) };
     let words = folder.join("words.txt");
     let words = File::create(&words).map_err(Error::io("cannot write", &words))?;
     let mut command = Command::new("fio");
@@ -96,11 +114,11 @@ pub(crate) fn start(
         }
         _ => Error::Failed(format!("fio: {error}")),
     })?;
-    Ok(Job { program, place_index, folder: folder.to_owned(), clients: place.class.clients })
+    Ok(Job { program, place_index, folder: folder.to_owned(), clients: place.class.clients, gate })
 }
 
-/// Job file of a class: one fio job for each client.
-fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
+/// Job file of a class: one fio job for each client; a process each if they have control groups of their own.
+fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<String, Error> {
     let recipe = &place.recipe;
     let (
         Arrivals::Closed { depth, think_us, start_s, rate_per_s },
@@ -143,7 +161,7 @@ fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
     option("thinktime", &think_us);
     option("ioengine", &"io_uring");
     option("direct", &u8::from(!run.settings.buffered));
-    option("thread", &1);
+    option("thread", &u8::from(of_clients.is_empty()));
     option("time_based", &1);
     // fio counts from the beginning of the job.
     let start_ms = (start_s * 1e3).round() as i64;
@@ -168,6 +186,13 @@ fn job_file(run: &Run, place: &Placement) -> Result<String, Error> {
     }
     for client in 0..place.class.clients {
         let _ = write!(text, "[{client}]\nwrite_iolog=issue.{client}.log\nwrite_lat_log={client}\n");
+        if let Some(group) = of_clients.get(client as usize) {
+            // The parent of the shell is the client's process. fio sends the output to a file, and gives the client up if
+            // the shell fails, as it does when the pipe has no writer any more.
+            let files: Vec<_> = group.member_files().iter().map(|file| file.display().to_string()).collect();
+            let _ =
+                writeln!(text, "exec_prerun={{ echo $PPID | tee {} && read go <{GATE}; }}", files.join(" "));
+        }
         // Each client has its own address range.
         let _ = writeln!(text, "randseed={}", seed(run.seed, client));
         if recipe.access == Access::Sequential && place.class.clients > 1 {
@@ -207,6 +232,7 @@ impl Job {
             rows: 0,
             errors: 0,
             percentile_difference: None,
+            began_late_ns: 0,
             words: words.trim().to_owned(),
         };
         let result = self.folder.join("result.json");
@@ -237,6 +263,8 @@ impl Job {
             let difference = percentile_difference(&value["jobs"][client as usize], &found);
             report.percentile_difference =
                 [report.percentile_difference, difference].into_iter().flatten().reduce(f64::max);
+            let first_ns = found.iter().filter_map(|row| row.submitted_ns).min().unwrap_or(run.length_ns());
+            report.began_late_ns = report.began_late_ns.max(first_ns - start_ns(place));
             rows.extend(found);
         }
         report.rows = rows.iter().filter(|row| row.completed_ns.is_some()).count() as u64;
@@ -246,9 +274,90 @@ impl Job {
                 let _ = fs::remove_file(self.folder.join(format!("{client}_{name}.{}.log", client + 1)));
             }
             let _ = fs::remove_file(self.folder.join(format!("issue.{client}.log")));
+            let _ = fs::remove_file(self.folder.join(prerun(client)));
+        }
+        if self.gate.is_some() {
+            let _ = fs::remove_file(self.folder.join(GATE));
         }
         Ok((rows, report))
     }
+
+    /// Waits until all clients with control groups of their own are in them.
+    ///
+    /// # Errors
+    /// A client did not move to its group, fio ended, or the run is interrupted.
+    pub(crate) fn await_groups(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+        if self.gate.is_none() {
+            return Ok(());
+        }
+        let began = Instant::now();
+        for client in 0..self.clients {
+            // `tee` prints the number of the process, or an error.
+            while !self.is_in_group(client)? {
+                let ended = self.program.child.try_wait().map_err(Error::failed)?;
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Error::Failed("interrupted; undone".to_owned()));
+                }
+                if ended.is_some() || began.elapsed() > READY_WITHIN {
+                    let words = fs::read_to_string(self.folder.join("words.txt")).unwrap_or_default();
+                    return Err(Error::Failed(format!(
+                        "client {client} of fio did not begin within {} s: {}",
+                        began.elapsed().as_secs(),
+                        words.trim()
+                    )));
+                }
+                sleep(POLL_INTERVAL);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_in_group(&self, client: u32) -> Result<bool, Error> {
+        let words = fs::read_to_string(self.folder.join(prerun(client))).unwrap_or_default();
+        // The line is whole when it ends.
+        let Some(line) = words.strip_suffix('\n') else { return Ok(false) };
+        match line.parse::<u32>() {
+            Ok(_) => Ok(true),
+            Err(_) => {
+                let line = line.replace('\n', "; ");
+                Err(Error::Failed(format!("client {client} did not move to its control group: {line}")))
+            }
+        }
+    }
+
+    /// Lets the clients that wait at the gate begin.
+    ///
+    /// # Errors
+    /// The pipe cannot be written.
+    pub(crate) fn begin(&mut self) -> Result<(), Error> {
+        let Some(gate) = &mut self.gate else { return Ok(()) };
+        let lines = vec![b'\n'; self.clients as usize];
+        gate.write_all(&lines).map_err(|error| Error::Failed(format!("clients of fio cannot begin: {error}")))
+    }
+}
+
+/// Makes the pipe, and opens it so that opening it does not block the clients.
+fn make_gate(path: &Path) -> Result<File, Error> {
+    let text = CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| Error::Refused(format!("{}: holds a NUL", path.display())))?;
+    // SAFETY: `text` is a string that ends with a NUL.
+    if unsafe { libc::mkfifo(text.as_ptr(), 0o600) } != 0 {
+        return Err(Error::io("cannot make", path)(io::Error::last_os_error()));
+    }
+    OpenOptions::new().read(true).write(true).open(path).map_err(Error::io("cannot open", path))
+}
+
+/// Time from the epoch at which the study lets the clients of a closed loop begin.
+fn start_ns(place: &Placement) -> i64 {
+    match place.recipe.arrivals {
+        Arrivals::Closed { start_s, .. } => (start_s * 1e9) as i64,
+        _ => 0,
+    }
+}
+
+/// File of what fio's `exec_prerun` of a client prints.
+fn prerun(client: u32) -> String {
+    format!("{client}.prerun.txt")
 }
 
 /// Minimum rows for a comparison of the 99th percentile.
@@ -369,6 +478,7 @@ mod tests {
             rows: 0,
             errors: 0,
             percentile_difference: None,
+            began_late_ns: 0,
             words: String::new(),
         };
         summarise(&value, &mut report);

@@ -115,6 +115,7 @@ impl<'a> Evidence<'a> {
         Ok(Facts {
             fidelity: sent.fidelity.as_ref(),
             fio: &sent.fio,
+            late_start_limit_ns: (run.warmup_s.max(run.duration_s / 10.0) * 1e9) as i64,
             web: sent.web.as_ref(),
             access: sent.access.as_ref(),
             failed: failed().count() as u64,

@@ -29,6 +29,8 @@ pub(crate) struct Load<'a> {
     targets: Targets,
     /// Open-loop classes with control groups, each in a process of its own.
     replays: Vec<ReplayProcess>,
+    /// Closed-loop classes whose clients have control groups: their processes wait for the beginning.
+    waiting: Vec<fio::Job>,
     browsers: Vec<(Class, Arc<str>)>,
     visits: Vec<Visits>,
 }
@@ -72,7 +74,11 @@ impl<'a> Load<'a> {
         }
         let browsers = browsers::classes(run, places)?;
         let visits = site::visits(run, &context.logs(), &options.stop)?;
-        Ok(Load { context, places, groups, stream, targets, replays, browsers, visits })
+        let mut load =
+            Load { context, places, groups, stream, targets, replays, waiting: Vec::new(), browsers, visits };
+        load.waiting = load.start_fio(true)?;
+        load.waiting.iter_mut().try_for_each(|job| job.await_groups(&options.stop))?;
+        Ok(load)
     }
 
     /// Sends all requests from an instant of CLOCK_MONOTONIC on, and waits for the last completion.
@@ -81,7 +87,9 @@ impl<'a> Load<'a> {
     /// An engine cannot be started, or failed.
     pub(crate) fn send(mut self, epoch_ns: i64, access: &AccessContext<'_>) -> Result<Sent, Error> {
         let RunContext { run, options, .. } = *self.context;
-        let jobs = self.start_fio()?;
+        let mut jobs = std::mem::take(&mut self.waiting);
+        jobs.iter_mut().try_for_each(fio::Job::begin)?;
+        jobs.extend(self.start_fio(false)?);
         self.replays.iter_mut().try_for_each(|replay| replay.begin(epoch_ns))?;
         let asking = Asking::begin(self.browsers, self.visits, run, epoch_ns, &options.stop)?;
         let mut sent = Sent::default();
@@ -122,11 +130,17 @@ impl<'a> Load<'a> {
         Ok(sent)
     }
 
-    fn start_fio(&self) -> Result<Vec<fio::Job>, Error> {
-        let of_fio = |(_, place): &(usize, &Placement)| place.class.engine == Engine::Fio;
+    /// Starts fio for the classes whose clients have control groups of their own, or for the others.
+    fn start_fio(&self, has_groups: bool) -> Result<Vec<fio::Job>, Error> {
+        let of_fio = |(_, place): &(usize, &Placement)| {
+            place.class.engine == Engine::Fio
+                && self.groups.of_clients(&place.class.name).is_empty() != has_groups
+        };
         let start = |(index, place): (usize, &Placement)| {
             let folder = self.context.logs().join(format!("fio-{}", place.class.name));
-            fio::start(self.context.run, place, index, &folder, self.groups.group(&place.class.name))
+            let name = &place.class.name;
+            let (group, of_clients) = (self.groups.group(name), self.groups.of_clients(name));
+            fio::start(self.context.run, place, index, &folder, group, &of_clients)
         };
         self.places.iter().enumerate().filter(of_fio).map(start).collect()
     }

@@ -15,6 +15,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) fidelity: Option<&'a Fidelity>,
     /// fio's reports of closed-loop classes.
     pub(crate) fio: &'a [Report],
+    /// Time by which clients of closed loops may begin late, in ns: the warm-up, or a tenth of the measured interval.
+    pub(crate) late_start_limit_ns: i64,
     /// Report of the browsers of classes behind a web server.
     pub(crate) web: Option<&'a weir_web_client::Report>,
     /// Report of the file access benchmark.

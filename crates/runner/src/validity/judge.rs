@@ -10,6 +10,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Validity {
         load_rules::exits(facts),
         load_rules::planned(facts),
         load_rules::percentiles(facts),
+        load_rules::start(facts),
         load_rules::errors(facts),
         lateness::lateness(facts),
         lateness::span(facts),

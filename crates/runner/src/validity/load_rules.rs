@@ -1,4 +1,5 @@
-//! Rules about the load: every request was sent and answered, and fio agrees (R-EXIT, R-PLANNED, R-FIO, R-ERRORS).
+//! Rules about the load: every request was sent and answered, and fio agrees (R-EXIT, R-PLANNED, R-FIO, R-START,
+//! R-ERRORS).
 
 use super::facts::Facts;
 use super::rule::{RuleOutcome, Status, at_most, outcome};
@@ -72,6 +73,20 @@ pub(super) fn percentiles(facts: &Facts<'_>) -> RuleOutcome {
                 difference * 100.0
             );
             at_most("R-FIO", difference, PERCENTILE_DIFFERENCE_LIMIT, &reason)
+        }
+    }
+}
+
+pub(super) fn start(facts: &Facts<'_>) -> RuleOutcome {
+    match facts.fio.iter().max_by_key(|report| report.began_late_ns) {
+        None => outcome("R-START", Status::Skipped, "no closed-loop class"),
+        Some(latest) => {
+            let reason = format!(
+                "the last client of class {} began {:.2} s after the time that the study gives it",
+                latest.class,
+                latest.began_late_ns as f64 / 1e9
+            );
+            at_most("R-START", latest.began_late_ns as f64, facts.late_start_limit_ns as f64, &reason)
         }
     }
 }

@@ -84,7 +84,7 @@ pub(crate) fn skipped(why: &str) -> Validity {
 }
 
 /// Rules about time, which CPU steal may break.
-const RULES_OF_TIME: [&str; 4] = ["R-LATE", "R-SPAN", "R-MODEL", "R-WAY"];
+const RULES_OF_TIME: [&str; 5] = ["R-LATE", "R-SPAN", "R-START", "R-MODEL", "R-WAY"];
 
 impl RuleOutcome {
     pub(super) fn is_broken(&self) -> bool {

@@ -21,6 +21,7 @@ fn report(requests: u64, rows: u64) -> Report {
         rows,
         errors: 0,
         percentile_difference: None,
+        began_late_ns: 1,
         words: String::new(),
     }
 }
@@ -34,6 +35,7 @@ fn a_clean_run_is_valid() {
     let fio = [report(10, 10)];
     let facts = Facts {
         fio: &fio,
+        late_start_limit_ns: 1,
         rows: 10,
         loss: Some(Ok((0.0, "none".to_owned()))),
         allowed_loss: 1e-4,
@@ -49,7 +51,15 @@ fn only_what_a_hypervisor_alone_broke_was_disturbed() {
     let judged = |p99_ns: f64, cpu_steal, failed| {
         let service_error = LatencySummary { count: 10, p99_ns: p99_ns as u64, ..LatencySummary::default() };
         let models = vec![("disk".to_owned(), Stats { service_error, ..Stats::default() })];
-        judge(&Facts { fio: &fio, rows: 10, models, cpu_steal, failed, ..Facts::default() })
+        judge(&Facts {
+            fio: &fio,
+            late_start_limit_ns: 1,
+            rows: 10,
+            models,
+            cpu_steal,
+            failed,
+            ..Facts::default()
+        })
     };
     let late = 2.0 * MODEL_P99_LIMIT_NS;
     let told = |validity: &Validity, rule: &str| {
@@ -71,7 +81,10 @@ fn every_broken_rule_makes_the_run_invalid() {
     let short = [report(10, 9)];
     let mut ended = [report(10, 10)];
     ended[0].exit_code = None;
-    let base = || Facts { fio: &good, rows: 10, allowed_loss: 1e-4, ..Facts::default() };
+    let mut late = [report(10, 10), report(10, 10)];
+    late[1].began_late_ns = 3;
+    let base =
+        || Facts { fio: &good, late_start_limit_ns: 2, rows: 10, allowed_loss: 1e-4, ..Facts::default() };
     let whole = |class: &str, ms| (class.to_owned(), Transit::Whole { least_ms: ms, most_ms: ms });
     let between = |least_ms, most_ms| ("b".to_owned(), Transit::Whole { least_ms, most_ms });
     assert_eq!(judge(&Facts { transits: vec![between(-1.0, 9.0)], ..base() }).status, Status::Valid);
@@ -83,6 +96,7 @@ fn every_broken_rule_makes_the_run_invalid() {
         ("R-PLANNED", Facts { fio: &short, ..base() }),
         ("R-PLANNED", Facts { fio: &[], rows: 0, ..base() }),
         ("R-EXIT", Facts { fio: &ended, ..base() }),
+        ("R-START", Facts { fio: &late, rows: 20, ..base() }),
         ("R-ERRORS", Facts { failed: 1, first_failure: Some("EIO".to_owned()), ..base() }),
         ("R-LOSS", Facts { loss: Some(Ok((0.01, String::new()))), ..base() }),
         ("R-LOSS", Facts { loss: Some(Err("no BPF".to_owned())), capture_required: true, ..base() }),
