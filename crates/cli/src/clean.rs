@@ -111,7 +111,8 @@ impl Report {
     fn end(self, folder: &Path) -> anyhow::Result<ExitCode> {
         let Self { output, undone, removed, left } = self;
         if output.is_json() {
-            let found = json!({"folder": folder, "undone": undone, "removed": removed, "left": left});
+            let found =
+                json!({"folder": output::text(folder), "undone": undone, "removed": removed, "left": left});
             output::document(&found)?;
         }
         Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -126,7 +127,7 @@ fn clean_results(results: &Path, parts: bool, output: Output) -> anyhow::Result<
     }
     left.iter().for_each(|line| eprintln!("{line}"));
     if output.is_json() {
-        output::document(&json!({"folder": results, "left": left}))?;
+        output::document(&json!({"folder": output::text(results), "left": left}))?;
     }
     Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

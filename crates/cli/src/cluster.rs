@@ -176,15 +176,14 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
                 moved.sent_bytes
             );
             let sent_bytes = moved.sent_bytes;
-            let mount =
-                json!({"changed": true, "filesystem": filesystem, "path": point, "sent_bytes": sent_bytes});
+            let mount = json!({"changed": true, "filesystem": filesystem, "path": output::text(&point), "sent_bytes": sent_bytes});
             output.result(&mount, text)?;
         }
         Action::Unmount { point } => {
             let point = std::path::absolute(point)?;
             client::unmount(&state, &point, &client_name(&point)).map_err(failed)?;
             if output.is_json() {
-                output::line(&json!({"path": point, "mounted": false}))?;
+                output::line(&json!({"path": output::text(&point), "mounted": false}))?;
             }
         }
     }

@@ -111,7 +111,7 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     );
     let mut document = serde_json::to_value(&all)?;
     document["study"] = json!(plan.study);
-    document["folder"] = json!(results);
+    document["folder"] = output::text(&results).into();
     output.result(&document, text)?;
     if problems > 0 {
         eprintln!(

@@ -47,7 +47,7 @@ pub fn grouped(command: Command) -> Command {
     for (heading, names) in GROUPS {
         let _ = write!(text, "\n{heading}:\n{}", lines(&command, names));
     }
-    text += "\nOptions:\n{options}\n\n`weir help COMMAND` explains one, `weir help internal` lists what the playbook calls.\n";
+    text += "\nOptions:\n{options}\n\n`weir help COMMAND` explains one, `weir help internal` lists what the playbook calls. Every command has --json.\n";
     let internal = lines(&command, &internal_names(&command));
     command
         .help_template(text)

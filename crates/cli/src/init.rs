@@ -9,7 +9,7 @@ use serde_json::json;
 use weir_specs::name_problem;
 
 use crate::exit::bad_input;
-use crate::output::{Output, WrittenFile};
+use crate::output::{self, Output, WrittenFile};
 use crate::project::{STUDIES, WORKLOADS};
 
 /// Make a folder for studies of your own: a study in virtual time to begin with, and room for workloads and results.
@@ -55,7 +55,7 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
         write(folder.join(".gitignore"), "/results/\n")?,
     ];
     let made = format!("{}: a project with the study {name}", folder.display());
-    output.result(&json!({"study": name, "folder": folder, "files": files}), made)?;
+    output.result(&json!({"study": name, "folder": output::text(folder), "files": files}), made)?;
     let enter = match folder.as_path() == Path::new(".") {
         true => String::new(),
         false => format!("cd {} && ", folder.display()),

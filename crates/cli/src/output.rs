@@ -1,7 +1,7 @@
 //! `--json`: the option that every command has, and how results are printed.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -79,10 +79,15 @@ pub fn line(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A path in a result. A name that is not UTF-8 is no error, as it is none in text.
+pub fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
 /// A written file in a result.
 #[derive(Serialize)]
 pub struct WrittenFile {
-    path: PathBuf,
+    path: String,
     size_bytes: u64,
 }
 
@@ -90,9 +95,9 @@ impl WrittenFile {
     /// The file at this path.
     ///
     /// # Errors
-    /// There is none.
+    /// It cannot be looked at.
     pub fn at(path: &Path) -> anyhow::Result<Self> {
         let facts = std::fs::metadata(path).with_context(|| path.display().to_string())?;
-        Ok(Self { path: path.to_owned(), size_bytes: facts.len() })
+        Ok(Self { path: text(path), size_bytes: facts.len() })
     }
 }

@@ -132,7 +132,7 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
         Action::Snapshot { data, copy } => {
             let copy = std::path::absolute(copy)?;
             let kept = snapshot(args.state.folder(), &data, &copy).map_err(failed)?;
-            let document = json!({"path": kept.path, "size_bytes": kept.size_bytes});
+            let document = json!({"path": output::text(&kept.path), "size_bytes": kept.size_bytes});
             output
                 .result(&document, format_args!("{}: {} bytes kept", kept.path.display(), kept.size_bytes))?;
             Ok(ExitCode::SUCCESS)
@@ -141,7 +141,7 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
             let data = std::path::absolute(data)?;
             restore(args.state.own()?, &copy, &data).map_err(failed)?;
             if output.is_json() {
-                output::line(&json!({"path": data, "copy": copy}))?;
+                output::line(&json!({"path": output::text(&data), "copy": output::text(&copy)}))?;
             }
             Ok(ExitCode::SUCCESS)
         }

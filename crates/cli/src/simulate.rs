@@ -17,7 +17,7 @@ use weir_study::{Plan, Run, Testbed, to_rows};
 use crate::analysis;
 use crate::exit::bad_input;
 use crate::memory;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::plan::{describe, duration};
 use crate::plan_file::read_plan;
 use crate::project::Project;
@@ -178,7 +178,7 @@ fn document(study: &str, folder: &Path, mut done: Vec<Simulated>, elapsed_s: f64
         done.iter().filter(|run| !run.broken.is_empty()).map(|run| (run.id, &*run.broken)).collect();
     json!({
         "study": study,
-        "folder": folder,
+        "folder": output::text(folder),
         "stored": ids_of(|run| !run.was_present),
         "present": ids_of(|run| run.was_present),
         "invalid": ids_of(|run| run.is_invalid),
