@@ -99,7 +99,8 @@ def _cli() -> str:
     return _page(
         "Commands",
         "the help of `weir`",
-        "`make setup` builds `target/release/weir`. Each command prints its own help.\n\n"
+        "`make setup` builds `target/release/weir`. Each command prints its own help. "
+        "With `--json` it prints its result [as JSON](json.md).\n\n"
         f"## weir\n\n```text\n{_help()}\n```\n\n{commands}\n"
         "## The analysis\n\n`weir report` and the other commands below *Results* are those of the Python "
         "package: `weir report ...` is `python -m weir report ...`. weir takes the Python that `WEIR_PYTHON` "

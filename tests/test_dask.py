@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,6 +65,14 @@ def test_results_are_those_of_one_machine_and_are_resumed(tmp_path, cluster):
     assert weir("verify", "--strict", out).returncode == 0 and hidden(out / "trial") == []
     again = on_dask(cluster, study, out)
     assert again.returncode == 0 and " 0 runs stored" in again.stdout
+    lost = first.split(",")[0]
+    shutil.rmtree(out / "trial" / lost)
+    found = on_dask(cluster, study, out, "--json")
+    assert found.returncode == 0, found.stderr
+    document = json.loads(found.stdout)
+    assert (document["study"], document["folder"]) == ("trial", str(out / "trial"))
+    assert (document["stored"], document["invalid"]) == ([lost], [])
+    assert "trial: 1 runs stored" in found.stderr
     # A run that is there and damaged is named, and not silently kept.
     damaged = sorted((out / "trial").glob("*/summary.json"))[0]
     damaged.write_bytes(damaged.read_bytes() + b" ")

@@ -97,7 +97,7 @@ def test_compare_names_labels(results, capsys):
     document = json.loads(capsys.readouterr().out)
     assert code == 3
     assert document["before"].endswith("quick@6.12") and document["after"].endswith("quick@6.18")
-    video = [c for c in document["changes"] if c["class_name"] == "video" and "response" in c["metric"]]
+    video = [c for c in document["changes"] if c["class"] == "video" and "response" in c["metric"]]
     assert all(change["paired"] and change["ratio"] > 1.2 for change in video)
     # Folders are named as before.
     assert main(["compare", str(results / "quick@6.12"), str(results / "quick@6.12")]) == 0

@@ -7,11 +7,26 @@ from typing import Any
 from weir import __version__
 
 
+class _Command(argparse.ArgumentParser):
+    """The parser of a command, with the option that every command has."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # Without a default, a command would reset what was given before its subcommand.
+        self.add_argument(
+            "--json",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="print the result as JSON; messages go to standard error",
+        )
+
+
 def parser() -> argparse.ArgumentParser:
-    """The parser. `command` of what it parses is the command's name."""
+    """The parser. `command` of what it parses is the command's name, `json` whether it prints JSON."""
     made = argparse.ArgumentParser(prog="python -m weir", description="Analyses the runs of studies.")
     made.add_argument("--version", action="version", version=__version__)
-    commands = made.add_subparsers(required=True, dest="command", metavar="COMMAND")
+    made.set_defaults(json=False)
+    commands = made.add_subparsers(required=True, dest="command", metavar="COMMAND", parser_class=_Command)
 
     simulate = commands.add_parser(
         "simulate",
@@ -121,7 +136,6 @@ def parser() -> argparse.ArgumentParser:
         "--power", type=float, default=0.8, metavar="P",
         help="probability of showing a change that is there (default: 0.8)",
     )  # fmt: skip
-    power.add_argument("--json", action="store_true", help="print as JSON")
 
     variation = commands.add_parser(
         "variation",
@@ -133,7 +147,6 @@ def parser() -> argparse.ArgumentParser:
         "--class", dest="class_name", metavar="CLASS", help="one class (default: all with a response time)"
     )
     variation.add_argument("--metric", help="the metric (default: that of the class's objective)")
-    variation.add_argument("--json", action="store_true", help="print as JSON")
 
     capacity = commands.add_parser(
         "capacity",
@@ -164,7 +177,6 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     capacity.add_argument("--repetitions", type=int, metavar="N", help="repetitions (default: the study's)")
     _add_results(capacity)
-    capacity.add_argument("--json", action="store_true", help="print as JSON")
 
     precision = commands.add_parser(
         "precision",
@@ -181,7 +193,6 @@ def parser() -> argparse.ArgumentParser:
     then.add_argument(
         "--simulate", action="store_true", help="simulate repetitions and decide, until the study stops"
     )
-    precision.add_argument("--json", action="store_true", help="print as JSON")
 
     export = commands.add_parser(
         "export", help="write the runs and requests of a study as tables for other tools"
@@ -222,7 +233,6 @@ def parser() -> argparse.ArgumentParser:
     verify.add_argument(
         "archive", type=Path, metavar="ARCHIVE", help="the archive, or the folder it was unpacked to"
     )
-    verify.add_argument("--json", action="store_true", help="print as JSON")
     _add_import(commands)
 
     trace = commands.add_parser("trace-page", help="write one self-contained HTML page about a trace")

@@ -5,12 +5,15 @@ hosts (`--strict`), more repetitions are needed (`precision`).
 """
 
 import argparse
+import contextlib
+import functools
 import json
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 import polars as pl
 from rich import box
@@ -18,8 +21,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from weir import json_output
 from weir.arguments import parser
 from weir.errors import DamagedError, InputError
+from weir.json_output import Outcome
+
+if TYPE_CHECKING:
+    from weir.claims import Headline
 
 #: Width of tables in a log, where no text may be cut off.
 LOG_WIDTH = 240
@@ -32,10 +40,16 @@ PROSE = 60
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit code."""
     options = parser().parse_args(arguments)
-    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False)
+    width = None if sys.stdout.isatty() else LOG_WIDTH
     try:
-        code = _COMMANDS[options.command](options, console)
-        sys.stdout.flush()
+        with json_output.reserved() if options.json else contextlib.nullcontext(sys.stdout) as stream:
+            # Text for people that is the result: the document has it.
+            console = Console(width=width, highlight=False, quiet=options.json)
+            options.say = functools.partial(_say, stream) if options.json else None
+            code, result = _COMMANDS[options.command](options, console)
+            if options.json and result is not None:
+                print(json_output.document(result), file=stream)
+            stream.flush()
         return code
     except DamagedError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -49,13 +63,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
 
 
-def _simulate(options: argparse.Namespace, console: Console) -> int:
+def _say(stream: TextIO, value: object) -> None:
+    """Prints one document of several, at once."""
+    print(json_output.line(value), file=stream, flush=True)
+
+
+def _simulate(options: argparse.Namespace, _: Console) -> Outcome:
     from weir.dask_engine import command
 
     return command(options.study, options.dask, options.out, options.label, options.retry_invalid)
 
 
-def _metrics(options: argparse.Namespace, console: Console) -> int:
+def _metrics(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.derive import keep_metrics
     from weir.load import load_study
 
@@ -65,30 +84,33 @@ def _metrics(options: argparse.Namespace, console: Console) -> int:
     for _ in track(kept, "metrics", **show):
         pass
     console.print(f"{len(study.valid_runs)} of {len(study.runs)} runs are valid and have a metrics.json")
-    return 0
+    counts = {"runs": len(study.runs), "valid": len(study.valid_runs)}
+    return 0, {"study": study.name, "folder": study.path, **counts}
 
 
-def _report(options: argparse.Namespace, console: Console) -> int:
+def _report(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.report import write_report, write_reports
 
     if options.out and len(options.studies) > 1:
         raise InputError(options.out, "is one page for several studies", "name one study with --out")
     folders = [_folder(name, options.results) for name in options.studies]
     one = [write_report(folders[0], options.out, workers=os.cpu_count() or 1)] if options.out else None
-    for page in one or write_reports(folders):
+    pages = one or write_reports(folders)
+    for page in pages:
         console.print(f"report: {page}", soft_wrap=True)
-    return 0
+    return 0, {"files": [json_output.written(page) for page in pages]}
 
 
-def _trace_page(options: argparse.Namespace, console: Console) -> int:
+def _trace_page(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.trace_page import write_trace_page
 
-    console.print(f"page: {write_trace_page(options.stat, options.out)}", soft_wrap=True)
-    return 0
+    page = write_trace_page(options.stat, options.out)
+    console.print(f"page: {page}", soft_wrap=True)
+    return 0, {"files": [json_output.written(page)]}
 
 
-def _summary(options: argparse.Namespace, console: Console) -> int:
-    from weir import present
+def _summary(options: argparse.Namespace, console: Console) -> Outcome:
+    from weir import present, summary
     from weir.answers import answers
     from weir.change_points import change_points
     from weir.duplicates import floors
@@ -102,6 +124,9 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
         _metrics(options, console)
     study = load_study(_folder(options.study, options.results))
     table = class_table(study)
+    if options.json:
+        code = 4 if options.strict and mixed_hosts(study) else 0
+        return code, summary.document(study, table)
     console.print(f"{study.name}: {study.question}", soft_wrap=True)
     for answer in answers(study, table)[:MOST_ANSWERS]:
         console.print(f"  {answer.sentence()}", soft_wrap=True)
@@ -141,14 +166,14 @@ def _summary(options: argparse.Namespace, console: Console) -> int:
     excluded = present.excluded(study)
     if excluded.height:
         _print(console, excluded, "runs without data")
-    return 4 if options.strict and mixed else 0
+    return (4 if options.strict and mixed else 0), None
 
 
-def _watch(options: argparse.Namespace, console: Console) -> int:
+def _watch(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.watch import watch
 
     folder = _started(options.study, options.results)
-    return watch(folder, console, once=options.once, page=options.page)
+    return watch(folder, console, once=options.once, page=options.page, say=options.say), None
 
 
 def _started(name: str, results: Path | None) -> Path:
@@ -161,7 +186,7 @@ def _started(name: str, results: Path | None) -> Path:
     return given if is_path else (results or locate.results()) / name
 
 
-def _exporter(options: argparse.Namespace, _: Console) -> int:
+def _exporter(options: argparse.Namespace, _: Console) -> Outcome:
     from weir import exporter, locate
     from weir.binary_cache import BinaryCache
 
@@ -173,23 +198,28 @@ def _exporter(options: argparse.Namespace, _: Console) -> int:
     studies = [_started(name, options.results) for name in options.studies]
     binary = BinaryCache.find(results) if options.state else None
     figures = exporter.Figures(studies, [state.resolve() for state in options.state], binary)
-    return exporter.export(figures, options.out, options.listen, options.interval)
+    return exporter.export(figures, options.out, options.listen, options.interval, options.say), None
 
 
-def _compare(options: argparse.Namespace, console: Console) -> int:
+def _compare(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.comparison import compare_studies, render
     from weir.load import load_study
 
+    if options.json and options.format not in ("text", "json"):
+        raise InputError("--json", f"is given beside --format {options.format}", "give one of them")
     before, after = (load_study(_folder(name, options.results)) for name in (options.before, options.after))
     found = compare_studies(before, after, tuple(options.metric), options.equivalence)
-    sys.stdout.write(render(found, options.format))
+    text = render(found, "json" if options.json else options.format)
+    document = json.loads(text) if options.json else None
+    if not options.json:
+        sys.stdout.write(text)
     if found.count("worse"):
-        return 3
+        return 3, document
     unsure = found.count("undecided") + found.count("not comparable") + len(found.mixed)
-    return 4 if options.strict and unsure else 0
+    return (4 if options.strict and unsure else 0), document
 
 
-def _power(options: argparse.Namespace, console: Console) -> int:
+def _power(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.load import load_study
     from weir.power import power_of
     from weir.study import class_table
@@ -199,17 +229,16 @@ def _power(options: argparse.Namespace, console: Console) -> int:
     study = load_study(_folder(options.study, options.results))
     found = power_of(study, class_table(study), options.power)
     if options.json:
-        print(json.dumps(found.document(), indent=2))
-        return 0
+        return 0, found.document()
     console.print(f"{study.name}: {study.question}", soft_wrap=True)
     if not found.comparisons:
         raise InputError(study.path, "has no valid run with a response time", "run the study first")
     _print(console, found.table(), f"repetitions for a change, with power {options.power:g}")
     console.print(found.sentence() or "no comparison has a variation: run at least two repetitions")
-    return 0
+    return 0, None
 
 
-def _variation(options: argparse.Namespace, console: Console) -> int:
+def _variation(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.load import load_study
     from weir.study import class_table
     from weir.variation import variation
@@ -230,8 +259,7 @@ def _variation(options: argparse.Namespace, console: Console) -> int:
     names = [options.class_name] if options.class_name else known
     found = [one for name in names if (one := variation(study, table, name, options.metric)) is not None]
     if options.json:
-        print(json.dumps({"study": study.name, "variation": [one.document() for one in found]}, indent=2))
-        return 0
+        return 0, {"study": study.name, "variation": [one.document() for one in found]}
     console.print(f"{study.name}: {study.question}", soft_wrap=True)
     if not found:
         raise InputError(
@@ -245,10 +273,10 @@ def _variation(options: argparse.Namespace, console: Console) -> int:
         _print(console, one.effects_table(), "levels, relative to the mean of the factor's levels")
         for note in one.notes():
             console.print(f"  {note}", soft_wrap=True)
-    return 0
+    return 0, None
 
 
-def _capacity(options: argparse.Namespace, console: Console) -> int:
+def _capacity(options: argparse.Namespace, console: Console) -> Outcome:
     from weir import capacity, capacity_report, locate
     from weir.answers import baseline_of, main_factor
     from weir.binary_cache import BinaryCache
@@ -283,8 +311,8 @@ def _capacity(options: argparse.Namespace, console: Console) -> int:
     curve = capacity_report.figure(found, factor)
     drawn = [] if curve is None else save(curve, found.study.path / "figures", "capacity")
     if options.json:
-        print(json.dumps(capacity_report.as_document(found, factor, baseline), indent=2))
-        return 0
+        document = capacity_report.as_document(found, factor, baseline)
+        return 0, document | {"files": [json_output.written(path) for path in drawn]}
     console.print(f"{found.study.name}: {found.study.question}", soft_wrap=True)
     _print(console, capacity_report.shown(found), f"largest number of {search.class_name} clients")
     for note in capacity_report.notes(found):
@@ -294,10 +322,10 @@ def _capacity(options: argparse.Namespace, console: Console) -> int:
         _print(console, table, f"{factor}, relative to {baseline}")
     for path in drawn:
         console.print(f"figure: {path}", soft_wrap=True)
-    return 0
+    return 0, None
 
 
-def _precision(options: argparse.Namespace, console: Console) -> int:
+def _precision(options: argparse.Namespace, console: Console) -> Outcome:
     from weir import precision
     from weir.load import load_study
 
@@ -308,12 +336,9 @@ def _precision(options: argparse.Namespace, console: Console) -> int:
         found = precision.decide_now(load_study(folder))
     if options.decide:
         precision.write(found, folder)
-    if options.json:
-        print(json.dumps(found.document(), indent=2))
-    else:
-        for line in found.lines():
-            console.print(line, soft_wrap=True)
-    return 0 if found.stops else 4
+    for line in found.lines():
+        console.print(line, soft_wrap=True)
+    return (0 if found.stops else 4), found.document()
 
 
 def _folder(given: str, results: Path | None = None) -> Path:
@@ -326,7 +351,7 @@ def _folder(given: str, results: Path | None = None) -> Path:
     return locate.study(given, folder) or (Path(given) if "/" in given else folder / given)
 
 
-def _export(options: argparse.Namespace, console: Console) -> int:
+def _export(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.export import export
     from weir.load import load_study
 
@@ -334,10 +359,11 @@ def _export(options: argparse.Namespace, console: Console) -> int:
     written = export(study, options.out, options.form)
     rows = ", ".join(f"{count} rows of {name}" for name, count in written.items())
     console.print(f"{study.name}: {rows} in {options.out}", soft_wrap=True)
-    return 0
+    files = [json_output.written(path) for path in sorted(options.out.rglob("*")) if path.is_file()]
+    return 0, {"study": study.name, "folder": options.out, "rows": written, "files": files}
 
 
-def _pack(options: argparse.Namespace, console: Console) -> int:
+def _pack(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.pack import build, citation
     from weir.pack.checklist import summary
 
@@ -348,7 +374,8 @@ def _pack(options: argparse.Namespace, console: Console) -> int:
         for item in items:
             console.print(item.line(), soft_wrap=True, markup=False)
         console.print(summary(items), soft_wrap=True)
-        return int(any(item.outcome == "no" for item in items))
+        code = int(any(item.outcome == "no" for item in items))
+        return code, {"studies": [study.name for study in studies], "checklist": items}
     name = Path(options.studies[0]).resolve().name
     packed = build.pack(studies, options.out or Path(f"{name}.tar"), cited)
     for study, runs in packed.left_out.items():
@@ -358,31 +385,33 @@ def _pack(options: argparse.Namespace, console: Console) -> int:
     console.print(
         f"{summary(packed.checklist)}: weir pack {' '.join(options.studies)} --check", soft_wrap=True
     )
-    return 0
+    archive = json_output.written(packed.path) | {"sha256": packed.sha256, "entries": packed.files}
+    names = [study.name for study in studies]
+    left_out = {study: len(runs) for study, runs in packed.left_out.items()}
+    return 0, {
+        "studies": names, "files": [archive], "left_out_runs": left_out, "checklist": packed.checklist,
+    }  # fmt: skip
 
 
-def _verify(options: argparse.Namespace, console: Console) -> int:
+def _verify(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.pack import archive, verify
 
     if not archive.is_one(options.archive):
         remedy = "name an archive of `weir pack`; `weir verify` of the binary checks results too"
         raise InputError(options.archive, "is no archive of `weir pack`", remedy)
     found = verify.verify(options.archive)
-    if options.json:
-        print(json.dumps(found.document(), indent=2))
-    else:
-        for line in found.lines():
-            console.print(line, soft_wrap=True, markup=False)
-    return 1 if found.problems else 0
+    for line in found.lines():
+        console.print(line, soft_wrap=True, markup=False)
+    return (1 if found.problems else 0), found.document()
 
 
-def _import(options: argparse.Namespace, console: Console) -> int:
+def _import(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.imported import command
 
     return command.results(options, console)
 
 
-def _figures(options: argparse.Namespace, console: Console) -> int:
+def _figures(options: argparse.Namespace, console: Console) -> Outcome:
     from weir import locate, notebooks, paper_registry, present
 
     results = options.results or locate.results()
@@ -400,7 +429,8 @@ def _figures(options: argparse.Namespace, console: Console) -> int:
             if locate.study(options.study, results) is None:
                 raise
             print(f"{options.study}: missing runs are not simulated: {error}", file=sys.stderr)
-    drawn, failed = 0, 0
+    drawn: list[dict[str, object]] = []
+    failed: list[dict[str, object]] = []
     for name, study in _wanted(options, results):
         title = study or name
         try:
@@ -408,19 +438,23 @@ def _figures(options: argparse.Namespace, console: Console) -> int:
             of = notebooks.check(name, results, study or "")
             paths = notebooks.execute(sources / f"{name}.py", results / "notebooks", results, study)
         except InputError as error:
-            failed += isinstance(error, DamagedError)
+            if isinstance(error, DamagedError):
+                failed.append({"notebook": name, "study": study, "problem": str(error)})
             print(f"{title}: {error}", file=sys.stderr)
         except notebooks.NotebookFailed as error:
-            failed += 1
+            failed.append({"notebook": name, "study": study, "problem": str(error)})
             print(f"{title}: failed: {error}", file=sys.stderr)
         else:
-            drawn += 1
+            files = [json_output.written(path) for path in paths]
+            drawn.append({"notebook": name, "study": study, "results": of, "files": files})
             console.print(f"{title} ({of}): {', '.join(map(str, paths))}", soft_wrap=True)
     claims = present.claims(results)
     if claims.height:
         _print(console, claims, "claims")
     enough = len(options.names) or bool(options.study)
-    return 1 if failed else 2 if drawn < enough else 0
+    code = 1 if failed else 2 if len(drawn) < enough else 0
+    judged = present.judged(results) if options.json else []
+    return code, {"notebooks": drawn, "failed": failed, "claims": judged}
 
 
 def _wanted(options: argparse.Namespace, results: Path) -> list[tuple[str, str | None]]:
@@ -437,7 +471,7 @@ def _wanted(options: argparse.Namespace, results: Path) -> list[tuple[str, str |
     return [(name, None) for name in others] + [(template, name) for name in notebooks.unread(results)]
 
 
-def _claims(options: argparse.Namespace, console: Console) -> int:
+def _claims(options: argparse.Namespace, console: Console) -> Outcome:
     from weir import locate
     from weir.claims_page import of_papers, unique, write_claims_page
 
@@ -448,28 +482,43 @@ def _claims(options: argparse.Namespace, console: Console) -> int:
     console.print(f"all: {unique(papers).sentence()}", soft_wrap=True)
     page = write_claims_page(papers, options.out or results / "claims.html")
     console.print(f"claims: {page}", soft_wrap=True)
-    return 0
+    return 0, {
+        "papers": [
+            {"paper": paper.register.header.paper, "claims": _by_status(paper.headline)} for paper in papers
+        ],
+        "claims": _by_status(unique(papers)),
+        "files": [json_output.written(page)],
+    }
 
 
-def _lab(options: argparse.Namespace, console: Console) -> int:
+def _by_status(headline: "Headline") -> dict[str, int]:
+    return {status.replace(" ", "_"): count for status, count in headline.counts.items()}
+
+
+def _lab(options: argparse.Namespace, console: Console) -> Outcome:
     from weir import lab
 
-    lab.start(options.options)
+    lab.start(options.options, options.say)
 
 
-def _sample(options: argparse.Namespace, console: Console) -> int:
+def _sample(options: argparse.Namespace, console: Console) -> Outcome:
     from weir import locate, make_sample
 
     results = options.results or locate.results()
+    lines = []
     if not options.notebooks_only:
         for line in make_sample.results(results):
             console.print(line, soft_wrap=True)
+            lines.append(line)
     for line in make_sample.notebooks(results):
         console.print(line, soft_wrap=True)
-    return 0
+        lines.append(line)
+    return 0, {"done": lines}
 
 
 def _print(console: Console, table: pl.DataFrame, title: str) -> None:
+    if console.quiet:
+        return
     grid = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
     for name in table.columns:
         # Sentences are wrapped, numbers are not.
@@ -486,7 +535,7 @@ def _print(console: Console, table: pl.DataFrame, title: str) -> None:
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-_COMMANDS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
+_COMMANDS: dict[str, Callable[[argparse.Namespace, Console], Outcome]] = {
     "simulate": _simulate,
     "metrics": _metrics,
     "report": _report,

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from weir import json_output
 from weir.errors import InputError
 from weir.labels import label, number
 from weir.load import Level, Run, Study
@@ -311,7 +312,7 @@ def render(comparison: Comparison, form: str = "text") -> str:
         case "markdown":
             return _as_markdown(comparison)
         case "json":
-            return json.dumps(_finite(asdict(comparison)), indent=2) + "\n"
+            return json_output.document(_finite(asdict(comparison))) + "\n"
         case "csv":
             return _as_csv(comparison)
         case "junit":

@@ -23,6 +23,7 @@ from typing import Any
 from weir import locate
 from weir.dask_worker import Group, identity, simulate_group
 from weir.errors import DamagedError, InputError
+from weir.json_output import Outcome
 from weir.plan import read_plan
 
 #: Wanted time of a task, in s: much longer than Dask's own part; a worker that dies loses this much work.
@@ -47,19 +48,29 @@ class CampaignError(DamagedError):
 
 @dataclass
 class Campaign:
-    """Counts of runs of a campaign: wanted, stored by it, and present before."""
+    """Runs of a campaign: number wanted, and ids of those that were stored by it, invalid, present before."""
 
     study: str
     wanted: int
-    stored: int = 0
-    invalid: int = 0
-    present: int = 0
+    stored_ids: list[str] = field(default_factory=list)
+    invalid_ids: list[str] = field(default_factory=list)
+    present_ids: list[str] = field(default_factory=list)
     resent: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def stored(self) -> int:
+        """Number of runs that it stored."""
+        return len(self.stored_ids)
+
+    @property
+    def invalid(self) -> int:
+        """Number of these that are invalid."""
+        return len(self.invalid_ids)
 
     @property
     def done(self) -> int:
         """Runs that are in the results."""
-        return self.stored + self.present
+        return self.stored + len(self.present_ids)
 
 
 class Gatherer:
@@ -269,9 +280,9 @@ class _Dispatcher:
     def _stored(self, reply: dict[str, Any]) -> None:
         group = self.sent.pop(reply["archive"])
         here = {*reply["stored"], *reply["present"]}
-        self.campaign.stored += len(reply["stored"])
-        self.campaign.present += len(reply["present"])
-        self.campaign.invalid += len(reply["invalid"])
+        self.campaign.stored_ids += reply["stored"]
+        self.campaign.present_ids += reply["present"]
+        self.campaign.invalid_ids += reply["invalid"]
         if left := [run for run in group if run["id"] not in here]:
             self._again(left, "; ".join(reply["problems"]) or "the worker returned no such run")
 
@@ -300,8 +311,8 @@ class _Dispatcher:
         )
 
 
-def command(study: str, address: str, out: Path, label: str | None, retry_invalid: bool) -> int:
-    """`weir simulate --dask` as a command; returns the exit code."""
+def command(study: str, address: str, out: Path, label: str | None, retry_invalid: bool) -> Outcome:
+    """`weir simulate --dask` as a command; returns the exit code, and the runs as `weir simulate --json`."""
 
     def stop(number: int, _: Any) -> None:
         raise KeyboardInterrupt(number)
@@ -312,11 +323,16 @@ def command(study: str, address: str, out: Path, label: str | None, retry_invali
         campaign = simulate(study, address, out, label=label, retry_invalid=retry_invalid)
     except KeyboardInterrupt:
         print("stopped: finished runs are stored; the same command continues", file=sys.stderr)
-        return 128 + signal.SIGINT
+        return 128 + signal.SIGINT, None
+    elapsed_s = time.monotonic() - began_s
     verdict = f"{campaign.invalid} INVALID" if campaign.invalid else "all valid"
     again = f", {len(campaign.resent)} sent again" if campaign.resent else ""
-    print(
-        f"{campaign.study}: {campaign.stored} runs stored, {verdict}{again}, "
-        f"in {time.monotonic() - began_s:.1f} s"
-    )
-    return 3 if campaign.invalid else 0
+    print(f"{campaign.study}: {campaign.stored} runs stored, {verdict}{again}, in {elapsed_s:.1f} s")
+    return (3 if campaign.invalid else 0), {
+        "study": campaign.study,
+        "folder": out / campaign.study,
+        "stored": campaign.stored_ids,
+        "present": campaign.present_ids,
+        "invalid": campaign.invalid_ids,
+        "elapsed_s": elapsed_s,
+    }

@@ -5,9 +5,10 @@ Values are read when they are asked for. Nothing is written into a study's folde
 
 import ipaddress
 import json
+import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,23 @@ class Figures(Collector):
             found[name].add_metric(list(labels.values()), value)
         yield from (found[name] for name in METRICS if name in found)
 
+    def document(self) -> dict[str, Any]:
+        """The same values as JSON."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for name, labels, value in self._samples():
+            found.setdefault(name, []).append({"labels": labels, "value": value})
+        metrics = [
+            {
+                "name": name,
+                "type": "counter" if name in _COUNTERS else "gauge",
+                "help": about,
+                "samples": found[name],
+            }
+            for name, about in METRICS.items()
+            if name in found
+        ]
+        return {"metrics": metrics}
+
     def describe(self) -> list[Metric]:
         """None: a collector is registered without being asked."""
         return []
@@ -117,9 +135,7 @@ class Figures(Collector):
 def _of_study(name: str, progress: Progress) -> Iterator[_Sample]:
     labels = {"study": name}
     study = progress.study
-    counts = {status: len(study.runs_with(status)) for status in ("valid", "invalid", "skipped")}
-    counts |= {"damaged": len(progress.damaged), "unread": progress.unread, "running": len(progress.running)}
-    for status, count in {**counts, "missing": len(study.missing)}.items():
+    for status, count in progress.counts.items():
         yield "weir_study_runs", {**labels, "status": status}, count
     if progress.is_complete or progress.left_s is not None:
         yield "weir_study_left_seconds", labels, 0.0 if progress.is_complete else progress.left_s or 0.0
@@ -195,7 +211,13 @@ def _address(text: str) -> tuple[str, int]:
     raise InputError("--listen", f"is {text}: no loopback address and port", remedy)
 
 
-def export(figures: Figures, out: Path | None, listen: str | None, interval_s: float) -> int:
+def export(
+    figures: Figures,
+    out: Path | None,
+    listen: str | None,
+    interval_s: float,
+    say: Callable[[dict[str, Any]], None] | None = None,
+) -> int:
     """Shows the figures once on standard output, or keeps them in a file or under an address until ctrl-c.
 
     Args:
@@ -203,6 +225,8 @@ def export(figures: Figures, out: Path | None, listen: str | None, interval_s: f
         out: file to replace every `interval_s`: OpenMetrics, or the text format if it ends with `.prom`.
         listen: loopback address to answer `GET /metrics` at; the client chooses the format.
         interval_s: seconds between two replacements.
+        say: gets where they are shown, once they are, or the figures that are shown once; None: the figures
+            are shown as text.
 
     Returns:
         The exit code.
@@ -218,11 +242,17 @@ def export(figures: Figures, out: Path | None, listen: str | None, interval_s: f
     if out is not None:
         _replace(out, registry)
     if out is None and listen is None:
-        print(first, end="")
+        if say is None:
+            print(first, end="")
+        else:
+            say(figures.document())
         return 0
     be_idle()
     if where is not None:
         _serve(registry, where)
+    if say is not None:
+        url = None if where is None else _url(*where)
+        say({"pid": os.getpid(), "url": url, "path": None if out is None else str(out)})
     try:
         while True:
             if out is not None:
@@ -234,6 +264,10 @@ def export(figures: Figures, out: Path | None, listen: str | None, interval_s: f
             time.sleep(interval_s)
     except KeyboardInterrupt:
         return 0
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
 
 
 def _serve(registry: CollectorRegistry, where: tuple[str, int]) -> None:

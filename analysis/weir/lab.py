@@ -3,12 +3,15 @@
 The server listens on 127.0.0.1 alone and wants a random token; it asks no other site for news or updates.
 """
 
+import contextlib
+import json
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from weir import locate, notebooks
 from weir.documents import write_text
@@ -18,6 +21,8 @@ from weir.errors import InputError, Skipped
 START = "start.ipynb"
 #: Settings of JupyterLab: no question whether to fetch news.
 CONFIG = Path(__file__).parent / "lab_config"
+#: Seconds between two looks whether JupyterLab listens.
+_LOOK_S = 0.1
 _ABOUT = {
     "00-quick-tour": "What a study is, its runs, requests, estimates and comparisons",
     notebooks.TEMPLATE: "Any study: set `NAME`, and choose class, metric, quantile and factor",
@@ -31,11 +36,12 @@ _ABOUT = {
 }
 
 
-def start(options: Sequence[str] = ()) -> NoReturn:
+def start(options: Sequence[str] = (), say: Callable[[dict[str, Any]], None] | None = None) -> NoReturn:
     """Starts JupyterLab in place of this process, so that signals reach it.
 
     Args:
         options: further options of `jupyter lab`.
+        say: gets address and process of the server once it listens.
 
     Raises:
         InputError: there is no project, or JupyterLab is not installed.
@@ -50,7 +56,33 @@ def start(options: Sequence[str] = ()) -> NoReturn:
     results = locate.results()
     folder = root / notebooks.SOURCES
     write_text(folder / START, start_page(results))
+    if say is not None:
+        _say_when_ready(say)
     os.execve(sys.executable, [*command(root), *options], environment(results))
+
+
+def _say_when_ready(say: Callable[[dict[str, Any]], None]) -> None:
+    """Lets another process wait until JupyterLab, which gets the id of this process, listens."""
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    pid = os.getpid()
+    file = Path(jupyter_runtime_dir()) / f"jpserver-{pid}.json"
+    # That of an earlier process of this id.
+    file.unlink(missing_ok=True)
+    if (child := os.fork()) != 0:
+        os.waitpid(child, 0)
+        return
+    # A child of a child is reaped by the first process, not by JupyterLab.
+    if os.fork() != 0:
+        os._exit(0)
+    while Path(f"/proc/{pid}").exists():
+        with contextlib.suppress(OSError, ValueError):
+            server = json.loads(file.read_text(encoding="utf-8"))
+            url = f"{server['url']}lab?token={server['token']}"
+            say({"pid": pid, "url": url, "folder": server["root_dir"]})
+            break
+        time.sleep(_LOOK_S)
+    os._exit(0)
 
 
 def environment(results: Path) -> dict[str, str]:

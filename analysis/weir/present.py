@@ -53,16 +53,11 @@ def captioned(
     """`results`, and the lines below the table: estimands, intervals, and what its marks mean."""
     names = list(study.varied)
     rows = table.filter(pl.col("class") == class_name)
-    if metrics is None:
-        is_closed = any(one.name == class_name and one.engine != "replay" for one in study.classes)
-        metrics = CLOSED_METRICS if is_closed else CLASS_METRICS
     cells = _cells(rows, names)
     columns: dict[str, list[str]] = {}
     summaries: dict[str, pl.DataFrame] = {}
     dashes: list[str] = []
-    for metric in metrics:
-        if rows[metric].null_count() == rows.height:
-            continue
+    for metric in _measured(study, rows, class_name, metrics):
         summary = summaries[metric] = _shown(rows, metric, names)
         texts = {tuple(found[name] for name in names): _cell(found) for found in summary.to_dicts()}
         columns[label(metric).axis] = [texts.get(key, number(None)) for key, _ in cells]
@@ -70,6 +65,44 @@ def captioned(
     counts = [runs.height for _, runs in cells]
     shown = pl.DataFrame({**_levels(names, cells), "n": counts, **columns}, strict=False)
     return shown, [*_interval_notes(summaries), *dashes]
+
+
+def _measured(study: Study, rows: pl.DataFrame, class_name: str, metrics: Iterable[str] | None) -> list[str]:
+    """The metrics of a class that have a value; by default those of its engine."""
+    if metrics is None:
+        is_closed = any(one.name == class_name and one.engine != "replay" for one in study.classes)
+        metrics = CLOSED_METRICS if is_closed else CLASS_METRICS
+    return [metric for metric in metrics if rows[metric].null_count() < rows.height]
+
+
+def estimates(study: Study, table: pl.DataFrame, class_name: str) -> list[dict[str, object]]:
+    """The numbers of `results`: one object per metric and cell, with its levels and interval.
+
+    `shown` is false where too few requests lie beyond a quantile for `results` to show it.
+    """
+    names = list(study.varied)
+    rows = table.filter(pl.col("class") == class_name)
+    found = []
+    for metric in _measured(study, rows, class_name, None):
+        for row in _shown(rows, metric, names).iter_rows(named=True):
+            shown = row.pop(SHOWN)
+            levels = {name: row.pop(name) for name in names}
+            found.append({"metric": metric, "levels": levels, **row, "shown": shown})
+    return found
+
+
+def attained(study: Study, table: pl.DataFrame, class_name: str) -> list[dict[str, object]]:
+    """Number of runs that attained the objective of a class, by cell; empty without an objective."""
+    names = list(study.varied)
+    rows = table.filter(pl.col("class") == class_name).drop_nulls("objective_attained")
+    return [
+        {
+            "levels": dict(zip(names, key, strict=True)),
+            "attained": int(of_cell["objective_attained"].sum()),
+            "n": of_cell.height,
+        }
+        for key, of_cell in _cells(rows, names)
+    ]
 
 
 def _interval_notes(summaries: dict[str, pl.DataFrame]) -> list[str]:
@@ -250,11 +283,17 @@ def claims(folder: Path) -> pl.DataFrame:
     Raises:
         InputError: a claims file is damaged.
     """
+    rows = judged(folder)
+    names = ("study", "id", "status", "paper", "ours", "interval", "unit", "note")
+    return pl.DataFrame({name: [_text(row[name]) for row in rows] for name in names})
+
+
+def judged(folder: Path) -> list[dict[str, object]]:
+    """The claims of `results/*/claims.json` with their study; errors as `claims`."""
     rows: list[dict[str, object]] = []
     for path in sorted(folder.glob(f"*/{of_claims.FILE}")):
         rows += [{"study": path.parent.name, **asdict(claim)} for claim in of_claims.read(path.parent)]
-    names = ("study", "id", "status", "paper", "ours", "interval", "unit", "note")
-    return pl.DataFrame({name: [_text(row[name]) for row in rows] for name in names})
+    return rows
 
 
 def _cells(table: pl.DataFrame, names: list[str]) -> list[tuple[tuple[Level, ...], pl.DataFrame]]:

@@ -68,6 +68,14 @@ class Progress:
     steal: list[float]
 
     @property
+    def counts(self) -> dict[str, int]:
+        """Runs by what is known of them."""
+        study = self.study
+        found = {status: len(study.runs_with(status)) for status in ("valid", "invalid", "skipped")}
+        found |= {"damaged": len(self.damaged), "unread": self.unread, "running": len(self.running)}
+        return {**found, "missing": len(study.missing)}
+
+    @property
     def planned(self) -> int:
         """The runs of the plan."""
         return self.finished + len(self.study.missing)

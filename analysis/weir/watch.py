@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -37,7 +38,14 @@ _CI = "95 % CI"
 INTERRUPTED = 130
 
 
-def watch(path: Path, console: Console, *, once: bool = False, page: Path | None = None) -> int:
+def watch(
+    path: Path,
+    console: Console,
+    *,
+    once: bool = False,
+    page: Path | None = None,
+    say: Callable[[dict[str, Any]], None] | None = None,
+) -> int:
     """Shows a study until it is complete, and returns the exit code.
 
     Args:
@@ -45,6 +53,7 @@ def watch(path: Path, console: Console, *, once: bool = False, page: Path | None
         console: where to show it: a terminal is drawn again, a log gets a line for each finished run.
         once: show it once.
         page: also write a page that refreshes itself.
+        say: gets the state as a document at first and after each change, in place of the console.
 
     Raises:
         InputError: there is no such study, or the page cannot be written.
@@ -52,9 +61,15 @@ def watch(path: Path, console: Console, *, once: bool = False, page: Path | None
     be_idle()
     follower = Follower(path)
     if once:
-        _print(console, _shown(follower.progress(), page, refresh=False))
+        progress = _shown(follower.progress(), page, refresh=False)
+        if say is None:
+            _print(console, progress)
+        else:
+            say(document(progress))
         return 0
     progress = _shown(follower.progress(_BUDGET_S), page)
+    if say is not None:
+        return _say_all(say, follower, progress, page)
     try:
         if console.is_terminal:
             # It is removed at the end, since a screen may be too small for all of it.
@@ -73,6 +88,45 @@ def watch(path: Path, console: Console, *, once: bool = False, page: Path | None
         return INTERRUPTED
     _print(console, progress)
     return 0
+
+
+def _say_all(
+    say: Callable[[dict[str, Any]], None], follower: Follower, progress: Progress, page: Path | None
+) -> int:
+    said = document(progress)
+    say(said)
+    try:
+        for latest in _follow(follower, progress, page):
+            found = document(latest)
+            # Times change at each look.
+            if found["runs"] != said["runs"] or latest.is_complete:
+                said = found
+                say(said)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def document(progress: Progress) -> dict[str, Any]:
+    """The view as JSON."""
+    study = progress.study
+    return {
+        "study": study.name,
+        "label": study.label,
+        "question": study.question,
+        "planned": progress.planned,
+        "finished": progress.finished,
+        "is_complete": progress.is_complete,
+        "is_paused": progress.is_paused,
+        "left_s": progress.left_s,
+        "idle_s": progress.idle_s,
+        "runs": progress.counts,
+        "running": [{"id": id, "elapsed_s": elapsed_s} for id, elapsed_s in progress.running.items()],
+        "problems": _problems(progress),
+        "steal_share": progress.steal[-1] if progress.steal else None,
+        "effects": _effects(progress),
+        "precision": study.decision,
+    }
 
 
 def _follow(follower: Follower, progress: Progress, page: Path | None) -> Iterator[Progress]:

@@ -1,5 +1,6 @@
-//! Live view of requests, as lines of text (`weir collect --live`).
+//! Live view of requests, as lines of text or JSON (`weir collect --live`).
 
+use serde_json::{Value, json};
 use weir_records::BlockRequest;
 
 /// Titles of the columns.
@@ -33,13 +34,50 @@ pub fn line(row: &BlockRequest) -> String {
     )
 }
 
+/// One request with the names and units of the columns of block.parquet.
+pub fn document(row: &BlockRequest) -> Value {
+    let BlockRequest {
+        device,
+        sector,
+        size_bytes,
+        op,
+        flags,
+        priority,
+        pid,
+        comm,
+        cgroup,
+        queued_ns,
+        inserted_ns,
+        issued_ns,
+        completed_ns,
+        status,
+        source,
+    } = row;
+    json!({
+        "device": &**device,
+        "sector": sector,
+        "size_bytes": size_bytes,
+        "op": op.name(),
+        "flags": &**flags,
+        "priority": priority,
+        "pid": pid,
+        "comm": &**comm,
+        "cgroup": cgroup,
+        "queued_ns": queued_ns,
+        "inserted_ns": inserted_ns,
+        "issued_ns": issued_ns,
+        "completed_ns": completed_ns,
+        "status": status,
+        "source": &**source,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_line_has_times_in_ms_and_a_dash_for_those_unknown() {
-        let row = BlockRequest {
+    fn row() -> BlockRequest {
+        BlockRequest {
             device: "loop3".into(),
             sector: 8,
             size_bytes: 4096,
@@ -55,8 +93,21 @@ mod tests {
             completed_ns: None,
             status: 5,
             source: "bpf".into(),
-        };
-        let words: Vec<String> = line(&row).split_whitespace().map(str::to_owned).collect();
+        }
+    }
+
+    #[test]
+    fn a_document_has_the_columns_of_the_table() {
+        let table = weir_records::tables().into_iter().find(|table| table.file == "block.parquet").unwrap();
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+        let document = document(&row());
+        assert_eq!(document.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>(), columns);
+        assert_eq!((&document["issued_ns"], &document["completed_ns"]), (&json!(1_500_000), &Value::Null));
+    }
+
+    #[test]
+    fn a_line_has_times_in_ms_and_a_dash_for_those_unknown() {
+        let words: Vec<String> = line(&row()).split_whitespace().map(str::to_owned).collect();
         assert_eq!(words, ["0.001500", "fio", "7", "loop3", "W", "8", "4096", "1.500", "-", "errno", "5"]);
     }
 }

@@ -9,13 +9,14 @@ from rich.console import Console
 from weir import locate
 from weir.errors import InputError
 from weir.imported import folder, mapping, read
+from weir.json_output import Outcome
 
 #: Names of studies, as `weir check` has them.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
-def results(options: argparse.Namespace, console: Console) -> int:
-    """Imports the files that the options name; returns the exit code."""
+def results(options: argparse.Namespace, console: Console) -> Outcome:
+    """Imports the files that the options name; returns the exit code, and what was imported."""
     study = options.study
     if not _NAME.fullmatch(study):
         remedy = "use lower-case letters, digits, `.`, `_` and `-`; it becomes a folder of results"
@@ -44,7 +45,21 @@ def results(options: argparse.Namespace, console: Console) -> int:
     runs = "1 run" if len(ids) == 1 else f"{len(ids)} runs"
     console.print(f"{study}: imported {runs} into {target}; validity was not judged", soft_wrap=True)
     console.print(f"next: weir summary {study}; weir report {study}", soft_wrap=True)
-    return 0
+    imported = [
+        {
+            "id": run_id,
+            "levels": one.levels,
+            "classes": [c.name for c in one.outcome.classes],
+            "measure": one.outcome.measure,
+            "form": one.outcome.form,
+            "program": one.outcome.program,
+            "sources": one.outcome.files,
+            "broken": [one.outcome.broken] if one.outcome.broken else [],
+            "unknown": one.outcome.unknown,
+        }
+        for run_id, one in zip(ids, placed, strict=True)
+    ]
+    return 0, {"study": study, "folder": target, "runs": imported}
 
 
 def _mapping(options: argparse.Namespace) -> mapping.Mapping:

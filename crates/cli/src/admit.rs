@@ -12,6 +12,7 @@ use weir_specs::Document;
 use weir_study::TaskFile;
 
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output};
 
 /// Test whether a disk can guarantee the deadlines of periodic streams, and compute the slack.
 ///
@@ -26,9 +27,6 @@ pub struct Args {
     /// How the slack deltaL is computed.
     #[arg(long, value_enum, default_value = "exact")]
     mode: ModeName,
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -39,7 +37,7 @@ enum ModeName {
     Thesis,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let document = Document::read(&args.tasks).map_err(bad_input)?;
     let (file, streams) = TaskFile::from_document(&document).map_err(bad_input)?;
@@ -54,7 +52,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // More streams never leave more: there is one place from which on nothing fits.
     let fits_to = |count: &usize| slack(&tasks[..*count], mode).is_ok();
     let fit = || (1..=tasks.len()).collect::<Vec<usize>>().partition_point(fits_to);
-    if args.json {
+    if output.is_json() {
         let bound = rate_monotonic_bound(u32::try_from(tasks.len()).unwrap_or(u32::MAX));
         let mut report = json!({
             "file": args.tasks,
@@ -74,7 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 report["rejection"]["first_that_does_not"] = json!(name_of(fit));
             }
         }
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        output::document(&report)?;
     } else {
         let verdict = if outcome.is_ok() { "admitted" } else { "rejected" };
         println!("{verdict}: {} streams, utilisation {:.4}", tasks.len(), utilisation.share());

@@ -39,7 +39,7 @@ pub fn run(command: &str, args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Replaces this process by the power analysis. Returns only if the process cannot be replaced.
-pub fn power(project: &Project, study: &str, results: Option<&Path>) -> anyhow::Error {
+pub fn power(project: &Project, study: &str, results: Option<&Path>, is_json: bool) -> anyhow::Error {
     let python = match python(project) {
         Ok(python) => python,
         Err(error) => return error,
@@ -48,6 +48,9 @@ pub fn power(project: &Project, study: &str, results: Option<&Path>) -> anyhow::
     command.args(["-m", "weir", "power", study]).env("WEIR_ROOT", project.root());
     if let Some(results) = results {
         command.arg("--results").arg(results);
+    }
+    if is_json {
+        command.arg("--json");
     }
     anyhow::Error::new(command.exec()).context(python.display().to_string())
 }
@@ -62,6 +65,7 @@ pub fn simulate(
     results: &Path,
     label: Option<&str>,
     retry_invalid: bool,
+    is_json: bool,
 ) -> anyhow::Result<ExitCode> {
     let project = Project::find()?;
     let python = python(&project)?;
@@ -72,6 +76,9 @@ pub fn simulate(
     }
     if retry_invalid {
         command.arg("--retry-invalid");
+    }
+    if is_json {
+        command.arg("--json");
     }
     command.env("WEIR_ROOT", project.root());
     // The same binary makes the plan, is compared with those of the workers, and stores the runs.

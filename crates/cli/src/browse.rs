@@ -13,6 +13,7 @@ use weir_web_client::{ClassReport, Folders, Options, Report, Server, Visit, Visi
 
 use crate::exit::bad_input;
 use crate::interrupts::Watcher;
+use crate::output::{self, Output};
 use crate::project::Project;
 use crate::with::WithArgs;
 
@@ -86,15 +87,12 @@ pub struct Args {
     /// File for a row of every request
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Print the figures as JSON
-    #[arg(long)]
-    json: bool,
     /// Go on after a failed request
     #[arg(long)]
     keep_going: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let catalog = Project::find()?.workloads()?;
     let workload = args.with.load(&catalog, &args.workload)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -128,8 +126,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Err(error.into());
     }
     writer.close()?;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+    if output.is_json() {
+        output::document(&report)?;
     } else {
         print(&report);
     }

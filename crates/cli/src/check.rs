@@ -8,6 +8,7 @@ use weir_specs::{Document, Problems};
 use weir_workload::sessions::AnyWorkload;
 
 use crate::exit;
+use crate::output::{self, Output};
 use crate::project::Project;
 
 /// Check study and workload files.
@@ -15,9 +16,6 @@ use crate::project::Project;
 pub struct Args {
     /// Study or workload files; without any, all of the project.
     files: Vec<PathBuf>,
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Serialize)]
@@ -34,13 +32,13 @@ struct Report {
 const SESSIONS: &str = "a workload of sessions asks a web site, not a disk: weir generate writes its interactions; \
     a study can use it for a class that goes through a service with a site";
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let project = Project::find()?;
     let files = if args.files.is_empty() { all_files(&project)? } else { args.files };
     let reports: Vec<Report> = files.into_iter().map(|file| check(&project, file)).collect();
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&reports)?);
+    if output.is_json() {
+        output::document(&reports)?;
     } else {
         for report in &reports {
             if report.problems.is_empty() {

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Subcommand;
+use serde_json::json;
 use weir_blockserver::{ClassSpec, Control, Error, State, state_path, states};
 
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output};
 use crate::serve::classify;
 use crate::state::StateArgs;
 
@@ -58,22 +60,41 @@ enum Action {
     },
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     match args.action {
         Action::List { which } => {
-            println!("{}", serde_json::to_string_pretty(&which.connect()?.classes().map_err(refused)?)?);
+            output::document(&which.connect()?.classes().map_err(refused)?)?;
         }
         Action::Set { class, which } => {
             let document =
                 weir_specs::Document::from_text(Path::new("the class"), &class).map_err(bad_input)?;
             let class: ClassSpec = document.parse_all().map_err(bad_input)?;
-            which.connect()?.set_class(class).map_err(refused)?;
+            let mut control = which.connect()?;
+            control.set_class(class).map_err(refused)?;
+            show(&mut control, output)?;
         }
-        Action::Remove { name, which } => which.connect()?.remove_class(&name).map_err(refused)?,
-        Action::Policy { policy, which } => which.connect()?.set_policy(&policy).map_err(refused)?,
+        Action::Remove { name, which } => {
+            let mut control = which.connect()?;
+            control.remove_class(&name).map_err(refused)?;
+            show(&mut control, output)?;
+        }
+        Action::Policy { policy, which } => {
+            let mut control = which.connect()?;
+            control.set_policy(&policy).map_err(refused)?;
+            show(&mut control, output)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints scheduler and classes after a change, for programs only.
+fn show(control: &mut Control, output: Output) -> anyhow::Result<()> {
+    if output.is_json() {
+        let policy = control.live().map_err(refused)?.policy;
+        output::document(&json!({"policy": policy, "classes": control.classes().map_err(refused)?}))?;
+    }
+    Ok(())
 }
 
 impl Which {

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde_json::json;
 use weir_runner::Recovered;
 
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::state::StateArgs;
 
 /// Undo what killed runs left, and stop everything that the state folder records.
@@ -31,64 +33,102 @@ pub struct Args {
     parts: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     if let Some(results) = &args.results {
-        return clean_results(results, args.parts);
+        return clean_results(results, args.parts, output);
     }
+    let mut report = Report::new(output);
     let folder = args.state.own()?;
     if !folder.exists() {
-        println!("{}: nothing to clean", folder.display());
-        return Ok(ExitCode::SUCCESS);
+        output.say(format_args!("{}: nothing to clean", folder.display()));
+        return report.end(folder);
     }
     weir_runner::wait_for_children(folder)?;
     let Recovered { undone, left: foreign } = weir_runner::recover(&folder.join("journal"))
         .map_err(|error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) })?;
-    undone.iter().for_each(|line| println!("undone: {line}"));
-    foreign.iter().for_each(|line| eprintln!("left alone: {line}"));
+    report.undone(undone);
+    report.left("left alone", foreign);
     // A run that died while it wrote its journal had not yet made the change.
     weir_host::durable::remove_unfinished(&folder.join("journal"))?;
-    weir_collectors::recover(folder)?.iter().for_each(|line| println!("undone: {line}"));
+    report.undone(weir_collectors::recover(folder)?);
     let queues = weir_runner::put_queues_back(folder)?;
-    queues.undone.iter().for_each(|line| println!("undone: {line}"));
-    queues.left.iter().for_each(|line| eprintln!("left alone: {line}"));
-    for line in taken_down(folder)? {
-        println!("taken down: {line}");
-    }
-    let mut left = foreign.len() + queues.left.len();
-    for (state, report) in weir_blockserver::down_all(&folder.join("devices"))? {
-        match report {
-            Ok(report) => {
-                report.done.iter().for_each(|line| println!("{}: {line}", state.display()));
-                report.left.iter().for_each(|line| eprintln!("{}: left: {line}", state.display()));
-                left += report.left.len();
+    report.undone(queues.undone);
+    report.left("left alone", queues.left);
+    report.removed("taken down", taken_down(folder)?);
+    for (state, outcome) in weir_blockserver::down_all(&folder.join("devices"))? {
+        match outcome {
+            Ok(down) => {
+                report.removed(&state.display().to_string(), down.done);
+                report.left(&format!("{}: left", state.display()), down.left);
             }
-            Err(error) => {
-                eprintln!("{}: {error}", state.display());
-                left += 1;
-            }
+            Err(error) => report.left(&state.display().to_string(), vec![error.to_string()]),
         }
     }
     if weir_daemons::io_controller::move_back(folder)? {
-        println!("undone: the kernel's controller of disks is with version 1 of control groups again");
+        report.undone(vec![
+            "the kernel's controller of disks is with version 1 of control groups again".to_owned(),
+        ]);
     }
     // Processes and mounts that lived on its hosts are gone now.
-    weir_network::down(folder)?.iter().for_each(|line| println!("taken down: {line}"));
+    report.removed("taken down", weir_network::down(folder)?);
     if args.snapshots {
         let (removed, foreign) = weir_runner::remove_kept(folder)?;
-        removed.iter().for_each(|path| println!("removed: {}", path.display()));
-        foreign.iter().for_each(|line| eprintln!("left: {line}"));
-        left += foreign.len();
+        report.removed("removed", removed.iter().map(|path| path.display().to_string()).collect());
+        report.left("left", foreign);
     }
-    Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    report.end(folder)
+}
+
+/// Lines of what is cleaned, printed as it happens, and together as JSON.
+struct Report {
+    output: Output,
+    undone: Vec<String>,
+    removed: Vec<String>,
+    left: Vec<String>,
+}
+
+impl Report {
+    fn new(output: Output) -> Self {
+        Self { output, undone: Vec::new(), removed: Vec::new(), left: Vec::new() }
+    }
+
+    fn undone(&mut self, lines: Vec<String>) {
+        lines.iter().for_each(|line| self.output.say(format_args!("undone: {line}")));
+        self.undone.extend(lines);
+    }
+
+    fn removed(&mut self, how: &str, lines: Vec<String>) {
+        lines.iter().for_each(|line| self.output.say(format_args!("{how}: {line}")));
+        self.removed.extend(lines);
+    }
+
+    fn left(&mut self, how: &str, lines: Vec<String>) {
+        lines.iter().for_each(|line| eprintln!("{how}: {line}"));
+        self.left.extend(lines);
+    }
+
+    /// Prints the JSON, and chooses the exit code.
+    fn end(self, folder: &Path) -> anyhow::Result<ExitCode> {
+        let Self { output, undone, removed, left } = self;
+        if output.is_json() {
+            let found =
+                json!({"folder": output::text(folder), "undone": undone, "removed": removed, "left": left});
+            output::document(&found)?;
+        }
+        Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
 }
 
 /// Removes folders with weir's marker or manifest; lists other folders of such a name.
-fn clean_results(results: &Path, parts: bool) -> anyhow::Result<ExitCode> {
+fn clean_results(results: &Path, parts: bool, output: Output) -> anyhow::Result<ExitCode> {
     let mut left = weir_runner::sweep(results)?;
     if parts {
         left.extend(weir_runner::sweep_parts(results)?);
     }
     left.iter().for_each(|line| eprintln!("{line}"));
+    if output.is_json() {
+        output::document(&json!({"folder": output::text(results), "left": left}))?;
+    }
     Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

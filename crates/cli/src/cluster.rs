@@ -14,6 +14,7 @@ use weir_specs::one_of;
 use weir_study::FileSystem;
 
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::service::failed;
 use crate::state::StateArgs;
 
@@ -27,9 +28,6 @@ pub struct Args {
     action: Action,
     #[command(flatten)]
     state: StateArgs,
-    /// Print as JSON
-    #[arg(long, global = true)]
-    json: bool,
 }
 
 #[derive(clap::Subcommand)]
@@ -112,7 +110,7 @@ impl From<Hosts> for Members {
     }
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let state = args.state.own()?.to_owned();
     match args.action {
         Action::Up { name, servers, device, data } => {
@@ -122,8 +120,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 (true, false) => data.iter().map(|folder| folder_of(folder)).collect::<Result<_, _>>()?,
             };
             let cluster = brought_up(&name, &state, &storages)?;
-            if args.json {
-                println!("{}", serde_json::to_string(&cluster)?);
+            if output.is_json() {
+                output::line(&cluster)?;
             } else {
                 println!(
                     "{name}: {} servers are up, and what is written goes over the network",
@@ -139,8 +137,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             };
             let served = multi_host_cluster::serve(&described(&name)?, &state, &hosts.into(), &storage)
                 .map_err(failed)?;
-            if args.json {
-                println!("{}", json!({"changed": served.started, "room_bytes": served.room_bytes}));
+            if output.is_json() {
+                output::line(&json!({"changed": served.started, "room_bytes": served.room_bytes}))?;
             } else {
                 println!("{name}: {}", if served.started { "is up" } else { "was up" });
             }
@@ -150,8 +148,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let (found, name) = (load(&filesystem)?, client_name(&point));
             let changed = multi_host_cluster::join(&found, &state, &hosts.into(), &point, &name, room_bytes)
                 .map_err(failed)?;
-            if args.json {
-                println!("{}", json!({"changed": changed}));
+            if output.is_json() {
+                output::line(&json!({"changed": changed}))?;
             } else {
                 let how = if changed { "is mounted, and on the network" } else { "was mounted" };
                 println!("{}: {filesystem} {how}", point.display());
@@ -160,7 +158,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Down { name } => {
             // The name becomes a folder's name that is removed: it must be a known cluster's.
             let name = described(&name)?.name;
-            down(&state, &name).map_err(failed)?.iter().for_each(|line| println!("taken down: {line}"))
+            output.removed(&down(&state, &name).map_err(failed)?)?;
         }
         Action::Mount { filesystem, point } => {
             let point = std::path::absolute(point)?;
@@ -172,15 +170,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 let _ = client::unmount(&state, &point, &name);
             });
             let moved = checked.map_err(failed)?;
-            println!(
+            let text = format!(
                 "{}: {filesystem} is mounted; 1 MiB written were {} bytes on the network",
                 point.display(),
                 moved.sent_bytes
             );
+            let sent_bytes = moved.sent_bytes;
+            let mount = json!({"changed": true, "filesystem": filesystem, "path": output::text(&point), "sent_bytes": sent_bytes});
+            output.result(&mount, text)?;
         }
         Action::Unmount { point } => {
             let point = std::path::absolute(point)?;
             client::unmount(&state, &point, &client_name(&point)).map_err(failed)?;
+            if output.is_json() {
+                output::line(&json!({"path": output::text(&point), "mounted": false}))?;
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -20,6 +20,7 @@ use weir_trace::blktrace::{Record, write_per_cpu};
 
 use self::by::By;
 use crate::exit;
+use crate::output::{self, Output};
 
 /// Record every block request of a disk: times of queueing, issue and completion, process, result.
 ///
@@ -71,10 +72,6 @@ pub struct Args {
     /// Print latencies by process, control group, device or operation; needs no --out
     #[arg(long, value_enum, value_name = "GROUP")]
     by: Option<By>,
-
-    /// Print the report as JSON
-    #[arg(long)]
-    json: bool,
 
     /// Print requests as they complete
     #[arg(long, conflicts_with_all = ["out", "host", "second_source", "files", "blktrace", "by"])]
@@ -137,11 +134,11 @@ fn classify(error: Error) -> anyhow::Error {
     if error.is_bad_input() { exit::bad_input(error) } else { error.into() }
 }
 
-pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let disks: Vec<Disk> =
         args.device.iter().map(|device| Disk::find(device).map_err(classify)).collect::<Result<_, _>>()?;
     if args.host {
-        println!("{}", serde_json::to_string_pretty(&host::record(&disks, &[]))?);
+        output::document(&host::record(&disks, &[]))?;
         return Ok(ExitCode::SUCCESS);
     }
     check(&args, &disks)?;
@@ -151,7 +148,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         Err(error) => eprintln!("warning: {error}"),
     }
     catch_signals();
-    if args.live { watch(&args, &disks) } else { record(&mut args, &disks) }
+    if args.live { watch(&args, &disks, output) } else { record(&mut args, &disks, output) }
 }
 
 fn check(args: &Args, disks: &[Disk]) -> anyhow::Result<()> {
@@ -267,7 +264,7 @@ fn measure(args: &Args, follow: Option<&files::Collector>) -> anyhow::Result<Opt
     }
 }
 
-fn record(args: &mut Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
+fn record(args: &mut Args, disks: &[Disk], output: Output) -> anyhow::Result<ExitCode> {
     // A table that is only summed up is removed at the end.
     let temporary = match (&args.out, args.by) {
         (None, Some(_)) => Some(tempfile::tempdir().context("cannot make a temporary folder")?),
@@ -319,8 +316,8 @@ fn record(args: &mut Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
     if let Some(status) = status {
         report["command"] = json!({"code": status.code(), "success": status.success()});
     }
-    if args.json {
-        println!("{}", serde_json::to_string(&report)?);
+    if output.is_json() {
+        output::line(&report)?;
     } else {
         lines.iter().for_each(|line| println!("{line}"));
     }
@@ -375,7 +372,7 @@ fn write_block(
     Ok(recorded.reconciliation)
 }
 
-fn watch(args: &Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
+fn watch(args: &Args, disks: &[Disk], output: Output) -> anyhow::Result<ExitCode> {
     let epoch_ns = monotonic_ns();
     let (sender, rows) = channel();
     let options = Options {
@@ -384,7 +381,7 @@ fn watch(args: &Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
         ..Options::spooled_to(&std::env::temp_dir())
     };
     let collector = block::Collector::start(disks, options).map_err(classify)?;
-    let printer = std::thread::spawn(move || print_rows(&rows));
+    let printer = std::thread::spawn(move || print_rows(&rows, output));
     let ended = measure(args, None);
     let reconciliation = collector.stop()?.reconciliation().clone();
     // The collector's end of the channel is gone, so the printer ends when it has printed all.
@@ -396,7 +393,7 @@ fn watch(args: &Args, disks: &[Disk]) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn print_rows(rows: &std::sync::mpsc::Receiver<BlockRequest>) {
+fn print_rows(rows: &std::sync::mpsc::Receiver<BlockRequest>, output: Output) {
     use std::io::Write;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut write = |line: String, flush: bool| {
@@ -407,13 +404,15 @@ fn print_rows(rows: &std::sync::mpsc::Receiver<BlockRequest>) {
         }
         written.is_ok()
     };
-    if !write(live::header(), true) {
+    let line =
+        |row: &BlockRequest| if output.is_json() { live::document(row).to_string() } else { live::line(row) };
+    if !output.is_json() && !write(live::header(), true) {
         return;
     }
     let mut pending = rows.recv().ok();
     while let Some(row) = pending {
         let next = rows.try_recv().ok();
-        if !write(live::line(&row), next.is_none()) {
+        if !write(line(&row), next.is_none()) {
             break;
         }
         pending = next.or_else(|| rows.recv().ok());

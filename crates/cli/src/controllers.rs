@@ -7,6 +7,7 @@ use weir_daemons::io_controller::{Move, is_moved, move_back, move_to_two};
 use weir_daemons::{Error, IoVersion, io_version};
 
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::state::StateArgs;
 
 /// Show or move the kernel's I/O controller (control groups version 1 or 2).
@@ -23,12 +24,9 @@ pub struct Args {
     /// Move it back if this state folder records a move.
     #[arg(long)]
     restore: bool,
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let classify =
         |error: Error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) };
     let mut changed = false;
@@ -39,8 +37,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let version = io_version().map(|version| if version == IoVersion::Two { 2 } else { 1 });
     let moved = is_moved(args.state.folder());
-    if args.json {
-        println!("{}", json!({"version": version, "moved": moved, "changed": changed}));
+    if output.is_json() {
+        output::line(&json!({"version": version, "moved": moved, "changed": changed}))?;
         return Ok(ExitCode::SUCCESS);
     }
     let how = if moved { ", moved there from version 1" } else { "" };

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use weir_host::device::{Claim, Identity, contents, find_user};
 
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 
 /// Identify disks and check whether a study may use them.
 ///
@@ -26,9 +27,6 @@ enum Command {
         /// Links below /dev/disk, or nodes
         #[arg(required = true)]
         paths: Vec<PathBuf>,
-        /// Print as JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Check whether a run would accept a disk
     Check {
@@ -40,10 +38,10 @@ enum Command {
     },
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     match args.command {
-        Command::Show { paths, json } => show(&paths, json),
-        Command::Check { path, overwrite } => check(&path, overwrite.as_deref()),
+        Command::Show { paths } => show(&paths, output),
+        Command::Check { path, overwrite } => check(&path, overwrite.as_deref(), output),
     }
 }
 
@@ -78,17 +76,17 @@ fn links(kernel_name: &str) -> Vec<PathBuf> {
     links
 }
 
-fn show(paths: &[PathBuf], as_json: bool) -> anyhow::Result<ExitCode> {
+fn show(paths: &[PathBuf], output: Output) -> anyhow::Result<ExitCode> {
     let all = paths.iter().map(|path| look(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut same = Vec::new();
     for (at, one) in all.iter().enumerate() {
         let others = all[at + 1..].iter();
         same.extend(others.filter_map(|other| Some((one, other, one.identity.same_disk(&other.identity)?))));
     }
-    if as_json {
+    if output.is_json() {
         let devices: Vec<Value> = all.iter().map(document).collect();
         let same: Vec<Value> = same.iter().map(|(one, other, _)| json!([one.path, other.path])).collect();
-        println!("{}", json!({"devices": devices, "same_disk": same}));
+        output::line(&json!({"devices": devices, "same_disk": same}))?;
         return Ok(ExitCode::SUCCESS);
     }
     for looked in &all {
@@ -132,7 +130,7 @@ fn document(looked: &Looked) -> Value {
     })
 }
 
-fn check(path: &Path, overwrite: Option<&str>) -> anyhow::Result<ExitCode> {
+fn check(path: &Path, overwrite: Option<&str>, output: Output) -> anyhow::Result<ExitCode> {
     let claim = Claim::take(path).map_err(bad_input)?;
     match overwrite {
         Some(name) if claim.identity().is_named_by(name) => {}
@@ -144,6 +142,7 @@ fn check(path: &Path, overwrite: Option<&str>) -> anyhow::Result<ExitCode> {
         }
         None => contents::check_blank(&claim).map_err(bad_input)?,
     }
-    println!("{}: may be used", claim.identity().describe());
+    let text = format!("{}: may be used", claim.identity().describe());
+    output.result(&json!({"usable": true, "device": document(&look(path)?)}), text)?;
     Ok(ExitCode::SUCCESS)
 }

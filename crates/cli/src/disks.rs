@@ -11,6 +11,7 @@ use weir_simulator::profile::{self, Profile};
 use weir_simulator::{DiskTimes, Op, TimesOptions};
 
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output};
 
 /// Measure modelled disks, and fit them to real ones.
 #[derive(clap::Args)]
@@ -56,9 +57,6 @@ struct Times {
     /// Seed of the places.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -67,16 +65,16 @@ enum OpName {
     Write,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     match args.command {
-        Command::Times(args) => times(&args),
-        Command::Protocol(args) => fit::protocol(&args),
-        Command::Fit(args) => fit::run(&args),
+        Command::Times(args) => times(&args, output),
+        Command::Protocol(args) => fit::protocol(&args, output),
+        Command::Fit(args) => fit::run(&args, output),
     }
 }
 
-fn times(args: &Times) -> anyhow::Result<ExitCode> {
+fn times(args: &Times, output: Output) -> anyhow::Result<ExitCode> {
     let profile = profile::load(&args.profile).map_err(bad_input)?;
     let Profile::Disk(disk) = &profile else {
         return Err(bad_input(format!("{}: it is not a disk: it has no zones and no seeks", args.profile)));
@@ -118,10 +116,10 @@ fn times(args: &Times) -> anyhow::Result<ExitCode> {
             rows.push((zone, kib, times));
         }
     }
-    if args.json {
+    if output.is_json() {
         let rows: Vec<Value> = rows.iter().map(|(zone, kib, times)| row(*zone, *kib, times)).collect();
         let document = json!({"profile": args.profile, "longest_seek_ms": longest_seek_ms, "times": rows});
-        println!("{}", serde_json::to_string_pretty(&document)?);
+        output::document(&document)?;
         return Ok(ExitCode::SUCCESS);
     }
     println!("longest seek {longest_seek_ms:.2} ms; times in ms");

@@ -10,17 +10,14 @@ use weir_scheduler::KERNEL_SCHEDULERS;
 
 use crate::analysis;
 use crate::exit;
+use crate::output::{self, Output};
 use crate::project::Project;
 
 /// Say what this host can and cannot do, and what to do about it. Changes nothing.
 ///
 /// Exit code 3: something is missing; studies that do not need it can be run.
 #[derive(clap::Args)]
-pub struct Args {
-    /// Print as JSON
-    #[arg(long)]
-    json: bool,
-}
+pub struct Args {}
 
 /// One thing that some studies need.
 #[derive(Serialize)]
@@ -33,12 +30,12 @@ struct Check {
     remedy: Option<&'static str>,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(_: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let checks = checks();
     let missing = checks.iter().filter(|check| check.missing.is_some()).count();
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&checks)?);
+    if output.is_json() {
+        output::document(&checks)?;
     } else {
         let mut purpose = "";
         for check in &checks {

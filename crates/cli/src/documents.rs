@@ -9,6 +9,7 @@ use weir_web_client::tree::{self, LaidOut};
 use weir_web_client::{Documents, Error, Folders, Visit, Visitors};
 
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::project::Project;
 use crate::with::WithArgs;
 
@@ -41,12 +42,9 @@ pub struct Args {
     /// Compare every byte of an existing tree; write nothing.
     #[arg(long)]
     check: bool,
-    /// Print the outcome as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let catalog = Project::find()?.workloads()?;
     let workload = args.with.load(&catalog, &args.workload)?;
     let visitors = Visitors {
@@ -60,10 +58,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         threads: 1,
     };
     let documents = visitors.documents(&workload).map_err(bad_input)?;
-    if args.check { check(&args, &documents) } else { lay_out(&args, &documents) }
+    if args.check { check(&args, &documents, output) } else { lay_out(&args, &documents, output) }
 }
 
-fn lay_out(args: &Args, documents: &Documents) -> anyhow::Result<ExitCode> {
+fn lay_out(args: &Args, documents: &Documents, output: Output) -> anyhow::Result<ExitCode> {
     let bar = progress_bar(documents.total_bytes());
     let laid_out = tree::lay_out(documents, &args.out, |bytes| bar.inc(bytes));
     bar.finish_and_clear();
@@ -73,8 +71,8 @@ fn lay_out(args: &Args, documents: &Documents) -> anyhow::Result<ExitCode> {
     })?;
     let (files, bytes) = (documents.sizes_bytes().len(), documents.total_bytes());
     let written = laid_out == LaidOut::Written;
-    if args.json {
-        println!("{}", serde_json::json!({"documents": files, "bytes": bytes, "written": written}));
+    if output.is_json() {
+        output::line(&serde_json::json!({"documents": files, "bytes": bytes, "written": written}))?;
     } else {
         let what = if written { "laid out" } else { "there already" };
         println!("{}: {files} documents of {bytes} bytes in all, {what}", args.out.display());
@@ -82,13 +80,13 @@ fn lay_out(args: &Args, documents: &Documents) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(args: &Args, documents: &Documents) -> anyhow::Result<ExitCode> {
+fn check(args: &Args, documents: &Documents, output: Output) -> anyhow::Result<ExitCode> {
     if !args.out.is_dir() {
         return Err(bad_input(format!("--out {}: there is no such folder to check", args.out.display())));
     }
     let checked = tree::check(documents, &args.out)?;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&checked)?);
+    if output.is_json() {
+        output::document(&checked)?;
     } else {
         println!(
             "{}: {} of {} documents are right ({} bytes)",

@@ -12,14 +12,12 @@ use serde_json::json;
 use weir_trace::catalog::{Catalog, Entry, Get};
 
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output, WrittenFile};
 use download::{Download, Failure, Progress};
 
 /// List public traces and how to get them.
 #[derive(clap::Args)]
 pub struct ListArgs {
-    /// Print as JSON.
-    #[arg(long)]
-    json: bool,
     /// Read this list instead of the built-in one (the same fields as traces/catalog.yml).
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
@@ -73,12 +71,12 @@ fn size(bytes: u64) -> String {
     }
 }
 
-pub fn list(args: ListArgs) -> anyhow::Result<ExitCode> {
+pub fn list(args: ListArgs, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let rows = listed(&catalog(args.catalog.as_deref())?);
-    if args.json {
+    if output.is_json() {
         let rows: Vec<_> = rows.into_iter().map(|(_, _, value)| value).collect();
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        output::document(&rows)?;
     } else {
         let width = rows.iter().map(|(name, _, _)| name.len()).max().unwrap_or(0);
         for (name, text, _) in &rows {
@@ -88,7 +86,7 @@ pub fn list(args: ListArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let catalog = catalog(args.catalog.as_deref())?;
     let entry = catalog.find(&args.name).map_err(bad_input)?;
     let (url, sha256) = match &entry.get {
@@ -109,13 +107,25 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             bar.clear();
             let checked = if sha256.is_some() { "checksum right" } else { "no checksum known" };
             let how = if done.was_there { "is there already" } else { "downloaded" };
-            println!("{}: {how}, {} bytes, {checked}", file.display(), done.size_bytes);
-            println!("  licence: {}\n  cite: {}", entry.licence, entry.citation);
+            let mut text = format!(
+                "{}: {how}, {} bytes, {checked}\n  licence: {}\n  cite: {}",
+                file.display(),
+                done.size_bytes,
+                entry.licence,
+                entry.citation
+            );
             if let Some(format) = &entry.format {
                 let options: String =
                     entry.options.iter().map(|(key, value)| format!(" --option {key}={value}")).collect();
-                println!("  read it with --format {format}{options}");
+                text += &format!("\n  read it with --format {format}{options}");
             }
+            let document = json!({
+                "changed": !done.was_there,
+                "checksum": if sha256.is_some() { "right" } else { "unknown" },
+                "files": [WrittenFile::at(&file)?],
+                "trace": entry,
+            });
+            output.result(&document, text)?;
             Ok(ExitCode::SUCCESS)
         }
         Err(failure) => {

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use weir_fsbench::{Cold, Error, Latency, Options, Report, Verified, bench};
 
 use crate::exit::bad_input;
+use crate::output::Output;
 
 /// Measure the time to open and read files, cached and uncached.
 ///
@@ -34,9 +35,6 @@ pub struct Args {
     /// Shell command that unmounts the file system of DIR and mounts it again
     #[arg(long, value_name = "COMMAND", required_if_eq("cold", "remount"))]
     remount_command: Option<String>,
-    /// Print the report as JSON
-    #[arg(long)]
-    json: bool,
     /// Write the report as JSON, such as fsbench.json
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -50,7 +48,7 @@ enum ColdName {
     Remount,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let cold = match args.cold {
         ColdName::Fadvise => Cold::Fadvise,
         ColdName::Drop => Cold::Drop,
@@ -64,7 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(out) = &args.out {
         std::fs::write(out, &text).with_context(|| format!("cannot write {}", out.display()))?;
     }
-    if args.json {
+    if output.is_json() {
         print!("{text}");
     } else {
         print(&report);

@@ -13,6 +13,7 @@ use weir_runner::{Gathered, Gathering};
 use weir_study::Run;
 
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::plan_file::read_plan;
 use crate::project::Project;
 use crate::simulate::write_plan;
@@ -53,7 +54,7 @@ pub struct Args {
     jobs: u8,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let given = Path::new(&args.study);
     let is_plan = given.extension().is_some_and(|extension| extension == "json");
     let plan = if is_plan {
@@ -87,26 +88,31 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         retry_invalid: args.retry_invalid,
     };
     if args.stream {
-        println!("{}", json!({"ready": plan.study}));
+        output::line(&json!({"ready": plan.study}))?;
         return stream(&gathering, args.jobs);
     }
-    let (mut all, mut problems) = (Gathered::default(), 0);
+    let mut all = Gathered::default();
     for archive in &args.archives {
         let open = File::open(archive).with_context(|| archive.display().to_string())?;
         let found = gathering.take(BufReader::new(open))?;
         found.problems.iter().for_each(|problem| eprintln!("{}: {problem}", archive.display()));
-        problems += found.problems.len();
+        all.problems.extend(found.problems);
         all.stored.extend(found.stored);
         all.invalid.extend(found.invalid);
         all.present.extend(found.present);
     }
-    println!(
+    let problems = all.problems.len();
+    let text = format!(
         "{}: {} runs stored, {} of them INVALID; {} were there already; {problems} problems",
         plan.study,
         all.stored.len(),
         all.invalid.len(),
         all.present.len()
     );
+    let mut document = serde_json::to_value(&all)?;
+    document["study"] = json!(plan.study);
+    document["folder"] = output::text(&results).into();
+    output.result(&document, text)?;
     if problems > 0 {
         eprintln!(
             "Simulate what was left out again: weir plan {} --missing {}",

@@ -4,12 +4,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use serde_json::json;
 use weir_records::TableWriter;
 use weir_workload::sessions::{AnyWorkload, SessionModel, SessionStream, SessionWorkload};
 use weir_workload::{Stream, StreamOptions, Workload};
 
 use crate::exit::bad_input;
 use crate::memory;
+use crate::output::{Output, WrittenFile};
 use crate::project::Project;
 
 /// Write the requests of a workload to a file, without sending them.
@@ -37,7 +39,7 @@ pub struct Args {
     response_ms: Option<f64>,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let catalog = Project::find()?.workloads()?;
     let workload = catalog.load_any(&args.workload).map_err(bad_input)?;
     if !(args.duration_s > 0.0 && args.duration_s < 1e7) || args.clients == 0 {
@@ -60,12 +62,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     memory::fits_here("this stream", demand.memory_bytes as u64, "use fewer --clients")?;
     match workload {
-        AnyWorkload::Requests(workload) => requests(&args, &workload, options),
-        AnyWorkload::Sessions(workload) => interactions(&args, &workload, options),
+        AnyWorkload::Requests(workload) => requests(&args, &workload, options, output),
+        AnyWorkload::Sessions(workload) => interactions(&args, &workload, options, output),
     }
 }
 
-fn requests(args: &Args, workload: &Workload, options: StreamOptions) -> anyhow::Result<ExitCode> {
+fn requests(
+    args: &Args,
+    workload: &Workload,
+    options: StreamOptions,
+    output: Output,
+) -> anyhow::Result<ExitCode> {
     if args.response_ms.is_some() {
         return Err(bad_input(format!(
             "--response-ms is for sessions, and `{}` is a workload of requests: leave it out",
@@ -81,14 +88,29 @@ fn requests(args: &Args, workload: &Workload, options: StreamOptions) -> anyhow:
         writer.write(&request)?;
     }
     let rows = writer.close()?;
-    println!("{}: {rows} requests to {files} files of {total_bytes} bytes in all", args.out.display());
+    let mut text =
+        format!("{}: {rows} requests to {files} files of {total_bytes} bytes in all", args.out.display());
     for note in &notes {
-        println!("  {note}");
+        text += &format!("\n  {note}");
     }
+    let document = json!({
+        "workload": args.workload,
+        "files": [WrittenFile::at(&args.out)?],
+        "requests": rows,
+        "target_files": files,
+        "target_bytes": total_bytes,
+        "notes": notes,
+    });
+    output.result(&document, text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn interactions(args: &Args, workload: &SessionWorkload, options: StreamOptions) -> anyhow::Result<ExitCode> {
+fn interactions(
+    args: &Args,
+    workload: &SessionWorkload,
+    options: StreamOptions,
+    output: Output,
+) -> anyhow::Result<ExitCode> {
     let response_ms = args.response_ms.unwrap_or(0.0);
     if !(0.0..1e9).contains(&response_ms) {
         return Err(bad_input(format!("--response-ms is {response_ms}; it must be from 0 to 1e9")));
@@ -101,10 +123,19 @@ fn interactions(args: &Args, workload: &SessionWorkload, options: StreamOptions)
         writer.write(&interaction)?;
     }
     let rows = writer.close()?;
-    println!(
+    let text = format!(
         "{}: {rows} interactions in {sessions} sessions of {} clients, each answered after {response_ms} ms",
         args.out.display(),
         args.clients
     );
+    let document = json!({
+        "workload": args.workload,
+        "files": [WrittenFile::at(&args.out)?],
+        "interactions": rows,
+        "sessions": sessions,
+        "clients": args.clients,
+        "response_ms": response_ms,
+    });
+    output.result(&document, text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -47,7 +47,7 @@ pub fn grouped(command: Command) -> Command {
     for (heading, names) in GROUPS {
         let _ = write!(text, "\n{heading}:\n{}", lines(&command, names));
     }
-    text += "\nOptions:\n{options}\n\n`weir help COMMAND` explains one, `weir help internal` lists what the playbook calls.\n";
+    text += "\nOptions:\n{options}\n\n`weir help COMMAND` explains one, `weir help internal` lists what the playbook calls. Every command has --json.\n";
     let internal = lines(&command, &internal_names(&command));
     command
         .help_template(text)
@@ -96,12 +96,12 @@ mod tests {
 
     #[test]
     fn every_option_refers_to_options_that_exist() {
-        grouped(crate::Cli::command()).debug_assert();
+        crate::command().debug_assert();
     }
 
     #[test]
     fn the_help_lists_groups_and_hides_the_rest() {
-        let mut command = grouped(crate::Cli::command());
+        let mut command = crate::command();
         let help = command.render_help().to_string();
         assert!(help.contains("Studies:\n  init ") && help.contains("--version"), "{help}");
         assert!(!help.contains("  join "), "{help}");

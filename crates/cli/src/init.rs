@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use serde_json::json;
 use weir_specs::name_problem;
 
 use crate::exit::bad_input;
+use crate::output::{self, Output, WrittenFile};
 use crate::project::{STUDIES, WORKLOADS};
 
 /// Make a folder for studies of your own: a study in virtual time to begin with, and room for workloads and results.
@@ -22,7 +24,7 @@ pub struct Args {
 const STUDY: &str = include_str!("init_study.yml");
 const README: &str = include_str!("init_readme.md");
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let folder = &args.folder;
     let name = name_of(folder)?;
     if let Ok(mut entries) = folder.read_dir() {
@@ -40,21 +42,25 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let write = |path: PathBuf, text: &str| {
         let text = text.replace("NAME", &name);
-        fs::write(&path, text).with_context(|| path.display().to_string())
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+        WrittenFile::at(&path)
     };
     for inner in [STUDIES, WORKLOADS, "results"] {
         let inner = folder.join(inner);
         fs::create_dir_all(&inner).with_context(|| inner.display().to_string())?;
     }
-    write(folder.join(STUDIES).join(format!("{name}.yml")), STUDY)?;
-    write(folder.join("README.md"), README)?;
-    write(folder.join(".gitignore"), "/results/\n")?;
-    println!("{}: a project with the study {name}", folder.display());
+    let files = [
+        write(folder.join(STUDIES).join(format!("{name}.yml")), STUDY)?,
+        write(folder.join("README.md"), README)?,
+        write(folder.join(".gitignore"), "/results/\n")?,
+    ];
+    let made = format!("{}: a project with the study {name}", folder.display());
+    output.result(&json!({"study": name, "folder": output::text(folder), "files": files}), made)?;
     let enter = match folder.as_path() == Path::new(".") {
         true => String::new(),
         false => format!("cd {} && ", folder.display()),
     };
-    println!("next: {enter}weir simulate {name} && weir report {name}");
+    output.say(format_args!("next: {enter}weir simulate {name} && weir report {name}"));
     Ok(ExitCode::SUCCESS)
 }
 

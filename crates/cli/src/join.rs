@@ -7,6 +7,7 @@ use serde_json::json;
 use weir_runner::Joined;
 
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::plan_file::read_run;
 use crate::run::{classify, report_done};
 
@@ -27,23 +28,20 @@ pub struct Args {
     /// Folder of the study's results.
     #[arg(long, value_name = "DIR")]
     results: PathBuf,
-    /// Print the outcome as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let run = read_run(&args.file, args.id.as_deref())?;
     if run.hosts.is_none() {
         return Err(bad_input(format!("run {} is one of a host alone: there is nothing to join", run.id)));
     }
     match weir_runner::join(&run, &args.hosts, &args.results).map_err(classify)? {
         Joined::Whole { validity, timing, requests, lost } => {
-            Ok(report_done(&run, &validity, &timing, requests, &lost, args.json))
+            report_done(&run, &validity, &timing, requests, &lost, output)
         }
         Joined::Nothing { why, lost } => {
-            if args.json {
-                println!("{}", json!({"id": run.id, "status": "failed", "why": why, "lost": lost}));
+            if output.is_json() {
+                output::line(&json!({"id": run.id, "status": "failed", "why": why, "lost": lost}))?;
             }
             Err(anyhow::anyhow!("run {}: {why}", run.id))
         }

@@ -10,6 +10,7 @@ use weir_scheduler::{Entry, KERNEL_SCHEDULERS, KernelScheduler, POLICIES};
 use weir_study::FileSystem;
 
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output};
 use crate::project::Project;
 
 /// List the names that a study can use.
@@ -17,9 +18,6 @@ use crate::project::Project;
 pub struct Args {
     /// Kind of name.
     what: What,
-    /// Print as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -35,7 +33,7 @@ enum What {
     Traces,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let rows: Vec<(String, String, serde_json::Value)> = match args.what {
         What::Studies => studies()?,
@@ -62,9 +60,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             })
             .collect::<anyhow::Result<_>>()?,
     };
-    if args.json {
+    if output.is_json() {
         let rows: Vec<_> = rows.into_iter().map(|(_, _, value)| value).collect();
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        output::document(&rows)?;
     } else {
         let width = rows.iter().map(|(name, _, _)| name.len()).max().unwrap_or(0);
         for (name, description, _) in &rows {

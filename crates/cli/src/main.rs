@@ -30,6 +30,7 @@ mod memory;
 mod needs;
 mod network;
 mod observe;
+mod output;
 mod plan;
 mod plan_file;
 mod project;
@@ -161,49 +162,55 @@ enum Command {
     Internal,
 }
 
+/// The command line with all that is not in the types of the arguments.
+fn command() -> clap::Command {
+    help::grouped(output::with_json(Cli::command()))
+}
+
 fn main() -> ExitCode {
-    let matches = help::grouped(Cli::command()).get_matches();
-    let command = match Cli::from_arg_matches(&matches) {
+    let matches = command().get_matches();
+    let output = output::Output::of(&matches);
+    let chosen = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli.command,
         Err(error) => error.exit(),
     };
-    exit::undone_on_closed_pipe(|| match command {
-        Command::Admit(args) => admit::run(args),
-        Command::Observe(args) => observe::run(args),
-        Command::Browse(args) => browse::run(args),
+    exit::undone_on_closed_pipe(|| match chosen {
+        Command::Admit(args) => admit::run(args, output),
+        Command::Observe(args) => observe::run(args, output),
+        Command::Browse(args) => browse::run(args, output),
         Command::Cgroup(args) => cgroup::run(args),
-        Command::Documents(args) => documents::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Class(args) => class::run(args),
-        Command::Network(args) => network::run(args),
-        Command::Plan(args) => plan::run(args),
+        Command::Documents(args) => documents::run(args, output),
+        Command::Check(args) => check::run(args, output),
+        Command::Class(args) => class::run(args, output),
+        Command::Network(args) => network::run(args, output),
+        Command::Plan(args) => plan::run(args, output),
         Command::Queue(args) => queue::run(args),
         Command::Schema(args) => schema::run(args),
-        Command::List(args) => list::run(args),
-        Command::Device(args) => device::run(args),
-        Command::Disks(args) => disks::run(args),
-        Command::Gather(args) => gather::run(args),
-        Command::Generate(args) => generate::run(args),
-        Command::Run(args) => run::run(args),
-        Command::Join(args) => join::run(args),
-        Command::Clean(args) => clean::run(args),
-        Command::Cluster(args) => cluster::run(args),
-        Command::Serve(args) => serve::run(args),
-        Command::Service(args) => service::run(args),
-        Command::Simulate(args) => simulate::run(args),
-        Command::Site(args) => site::run(args),
-        Command::Replay(args) => replay::run(args),
-        Command::Collect(args) => collect::run(args),
-        Command::Controllers(args) => controllers::run(args),
-        Command::Fsbench(args) => fsbench::run(args),
-        Command::Top(args) => top::run(args),
-        Command::Trace(args) => trace::run(args),
-        Command::Verify(args) => verify::run(args),
-        Command::Workload(args) => workload::run(args),
-        Command::Init(args) => init::run(args),
-        Command::Doctor(args) => doctor::run(args),
-        Command::Completions(args) => completions::run(&args),
-        Command::Man(args) => completions::man(&args),
+        Command::List(args) => list::run(args, output),
+        Command::Device(args) => device::run(args, output),
+        Command::Disks(args) => disks::run(args, output),
+        Command::Gather(args) => gather::run(args, output),
+        Command::Generate(args) => generate::run(args, output),
+        Command::Run(args) => run::run(args, output),
+        Command::Join(args) => join::run(args, output),
+        Command::Clean(args) => clean::run(args, output),
+        Command::Cluster(args) => cluster::run(args, output),
+        Command::Serve(args) => serve::run(args, output),
+        Command::Service(args) => service::run(args, output),
+        Command::Simulate(args) => simulate::run(args, output),
+        Command::Site(args) => site::run(args, output),
+        Command::Replay(args) => replay::run(args, output),
+        Command::Collect(args) => collect::run(args, output),
+        Command::Controllers(args) => controllers::run(args, output),
+        Command::Fsbench(args) => fsbench::run(args, output),
+        Command::Top(args) => top::run(args, output),
+        Command::Trace(args) => trace::run(args, output),
+        Command::Verify(args) => verify::run(args, output),
+        Command::Workload(args) => workload::run(args, output),
+        Command::Init(args) => init::run(args, output),
+        Command::Doctor(args) => doctor::run(args, output),
+        Command::Completions(args) => completions::run(&args, output),
+        Command::Man(args) => completions::man(&args, output),
         Command::Summary(args) => analysis::run("summary", &args),
         Command::Report(args) => analysis::run("report", &args),
         Command::Watch(args) => analysis::run("watch", &args),
@@ -222,9 +229,7 @@ fn main() -> ExitCode {
         Command::Lab(args) => analysis::run("lab", &args),
         Command::TracePage(args) => analysis::run("trace-page", &args),
         Command::Internal => {
-            help::grouped(Cli::command())
-                .find_subcommand_mut(help::INTERNAL)
-                .map_or(Ok(()), |one| one.print_help())?;
+            command().find_subcommand_mut(help::INTERNAL).map_or(Ok(()), |one| one.print_help())?;
             Ok(ExitCode::SUCCESS)
         }
     })

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use weir_network::{Error, Network, Spec, Subnet, counters, down, status, up};
 
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::state::StateArgs;
 
 /// Manage a test network: hosts are network namespaces behind a bridge without a route out.
@@ -20,9 +21,6 @@ pub struct Args {
     action: Action,
     #[command(flatten)]
     state: StateArgs,
-    /// Print the network as JSON
-    #[arg(long, global = true)]
-    json: bool,
 }
 
 #[derive(clap::Subcommand)]
@@ -48,8 +46,7 @@ enum Action {
     Status,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let failed = |error: Error| if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) };
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     if !rustix::process::geteuid().is_root() {
         return Err(bad_input("network namespaces take root"));
     }
@@ -57,30 +54,34 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Up { hosts, name, subnet, rate_mbit } => {
             let subnet = Subnet::try_from(subnet).map_err(bad_input)?;
             let network = up(&Spec { name, subnet, hosts, rate_mbit }, args.state.own()?).map_err(failed)?;
-            show(&network, args.json).map_err(failed)?;
+            show(&network, output)?;
             Ok(ExitCode::SUCCESS)
         }
         Action::Down => {
-            down(args.state.own()?).map_err(failed)?.iter().for_each(|line| println!("taken down: {line}"));
+            output.removed(&down(args.state.own()?).map_err(failed)?)?;
             Ok(ExitCode::SUCCESS)
         }
         Action::Status => match status(args.state.folder()).map_err(failed)? {
             None => Err(anyhow!("{}: no network is up", args.state.folder().display())),
             Some((_, missing)) if !missing.is_empty() => Err(anyhow!("{}", missing.join("; "))),
             Some((network, _)) => {
-                show(&network, args.json).map_err(failed)?;
+                show(&network, output)?;
                 Ok(ExitCode::SUCCESS)
             }
         },
     }
 }
 
-fn show(network: &Network, as_json: bool) -> Result<(), Error> {
+fn failed(error: Error) -> anyhow::Error {
+    if error.is_refusal() { bad_input(error) } else { error.into() }
+}
+
+fn show(network: &Network, output: Output) -> anyhow::Result<()> {
     let mut hosts = Vec::new();
     for host in &network.hosts {
         let path = host.namespace.path();
-        let moved = counters(&path)?;
-        if as_json {
+        let moved = counters(&path).map_err(failed)?;
+        if output.is_json() {
             hosts.push(
                 json!({"name": host.name, "address": host.address, "namespace": path, "counters": moved}),
             );
@@ -95,9 +96,9 @@ fn show(network: &Network, as_json: bool) -> Result<(), Error> {
             );
         }
     }
-    if as_json {
+    if output.is_json() {
         let value: Value = json!({"name": network.name, "subnet": network.subnet, "rate_mbit": network.rate_mbit, "hosts": hosts});
-        println!("{value}");
+        output::line(&value)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use weir_runner::Options;
 
 use crate::coordination::CoordinationArgs;
 use crate::exit::bad_input;
+use crate::output::Output;
 use crate::plan_file::read_run;
 use crate::run::{classify, report, stop_on_signal};
 use crate::state::StateArgs;
@@ -32,12 +33,9 @@ pub struct Args {
     state: StateArgs,
     #[command(flatten)]
     coordination: CoordinationArgs,
-    /// Print the outcome as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let run = read_run(&args.file, args.id.as_deref())?;
     if run.hosts.is_none() {
         return Err(bad_input(format!(
@@ -55,5 +53,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         coordination: args.coordination.read()?,
     };
     let outcome = weir_runner::observe(&run, &args.device, &options).map_err(classify)?;
-    Ok(report(&run, &outcome, args.json))
+    report(&run, &outcome, output)
 }

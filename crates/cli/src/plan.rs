@@ -12,11 +12,14 @@ use weir_study::{Plan, Run, Testbed, WHOLE_FORMAT, to_rows};
 use crate::analysis;
 use crate::exit::{self, bad_input};
 use crate::needs::Needs;
+use crate::output::{self, Output};
 use crate::project::Project;
 use crate::shard::is_of_shard;
 use crate::wanted;
 
 /// Print the runs of a study: order, levels, estimated time. Runs nothing.
+///
+/// --json prints the whole plan; with --devices including the device of each class.
 #[derive(clap::Args)]
 pub struct Args {
     /// Name or file of the study.
@@ -33,9 +36,6 @@ pub struct Args {
     /// Show the device of each class according to this file (testbed.json). Default: modelled disks.
     #[arg(long, value_name = "FILE")]
     devices: Option<PathBuf>,
-    /// Print the whole plan as JSON; with --devices including the device of each class.
-    #[arg(long)]
-    json: bool,
     /// With --json: print the plan as plan.json has it, each run with only what differs from the run that `like` names by its place
     /// in the list, from 0.
     #[arg(long, requires = "json")]
@@ -56,7 +56,7 @@ pub struct Args {
     /// Print commands of `weir simulate`, one a line, each for at most N runs: for GNU parallel, HyperQueue or the array jobs of
     /// Slurm. With --missing DIR the commands write there, and finished runs are left out.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    #[arg(conflicts_with_all = ["json", "needs", "power", "devices"])]
+    #[arg(conflicts_with_all = ["compact", "shards", "needs", "power", "devices"])]
     tasks: Option<u32>,
     /// Print what a host needs for the runs on devices, as JSON: commands and their Debian packages, parts of the kernel and their
     /// modules, memory, disks, devices to model. --devices FILE names its disks and mounts.
@@ -64,7 +64,7 @@ pub struct Args {
     needs: bool,
     /// Print how many repetitions show a change of 5, 10 and 20 %, and the time that they take. The study's runs so far are the
     /// pilot.
-    #[arg(long, conflicts_with_all = ["testbed", "devices", "json", "missing", "ids", "needs"])]
+    #[arg(long, conflicts_with_all = ["testbed", "devices", "compact", "shards", "missing", "ids", "needs"])]
     power: bool,
     /// With --power: the folder of results. Default: that of the project.
     #[arg(long, value_name = "DIR", requires = "power")]
@@ -77,13 +77,13 @@ enum Only {
     Simulator,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let devices = args.devices.as_deref().map(Devices::read).transpose().map_err(bad_input)?;
     let project = Project::find()?;
     let mut plan = project.plan(&args.study, args.label.as_deref())?;
     if args.power {
-        return Err(analysis::power(&project, &plan.study, args.results.as_deref()));
+        return Err(analysis::power(&project, &plan.study, args.results.as_deref(), output.is_json()));
     }
     if let Some(only) = args.testbed {
         let testbed = match only {
@@ -117,12 +117,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         plan = plan.of_runs(|run| args.ids.contains(&run.id));
     }
     if let Some(size) = args.tasks {
-        return tasks(&args, &plan, size as usize);
+        return tasks(&args, &plan, size as usize, output);
     }
     if args.needs {
         let needs = Needs::of(&plan.runs, &devices.unwrap_or_default());
-        println!("{}", serde_json::to_string_pretty(&needs)?);
-    } else if args.json {
+        output::document(&needs)?;
+    } else if output.is_json() {
         println!("{}", json(&plan, args.compact, devices.as_ref(), args.shards)?);
     } else {
         print(&plan, all - missing, devices.as_ref());
@@ -131,7 +131,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints the commands that simulate the runs.
-fn tasks(args: &Args, plan: &Plan, size: usize) -> anyhow::Result<ExitCode> {
+fn tasks(args: &Args, plan: &Plan, size: usize, output: Output) -> anyhow::Result<ExitCode> {
     let ids: Vec<&str> =
         plan.runs.iter().filter(|run| run.testbed.is_virtual()).map(|run| run.id.as_str()).collect();
     if ids.is_empty() && !plan.testbeds.iter().any(|testbed| testbed.is_virtual()) {
@@ -147,8 +147,12 @@ fn tasks(args: &Args, plan: &Plan, size: usize) -> anyhow::Result<ExitCode> {
     if let Some(label) = &args.label {
         common += &format!(" --label {}", shell_word(label));
     }
-    for ids in ids.chunks(size) {
-        println!("weir simulate {common} --id {}", ids.join(","));
+    let command = |ids: &[&str]| format!("weir simulate {common} --id {}", ids.join(","));
+    let commands: Vec<String> = ids.chunks(size).map(command).collect();
+    if output.is_json() {
+        output::document(&serde_json::json!({"study": plan.study, "commands": commands}))?;
+    } else {
+        commands.iter().for_each(|command| println!("{command}"));
     }
     Ok(ExitCode::SUCCESS)
 }

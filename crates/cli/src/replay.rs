@@ -21,6 +21,7 @@ use weir_vocabulary::IoPriority;
 
 use crate::exit::bad_input;
 use crate::interrupts::Watcher;
+use crate::output::{self, Output};
 
 /// Time between the checks and the first request, in which the threads get ready.
 const LEAD_NS: i64 = 200_000_000;
@@ -104,9 +105,6 @@ pub struct Args {
     /// Print `ready` once everything is checked, then read the start time from standard input (ns, CLOCK_MONOTONIC)
     #[arg(long)]
     await_epoch: bool,
-    /// Print the fidelity as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// Recorded time at which a request is sent.
@@ -116,7 +114,7 @@ enum SentAs {
     Issued,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let options = options(&args)?;
     let targets = Targets::open(&layout(&args)?).map_err(bad_input)?;
     let mut shape = Shape::new(&args)?;
@@ -134,8 +132,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let epoch_ns = if args.await_epoch { epoch_from_input()? } else { clock::monotonic_ns() + LEAD_NS };
     let writer = TableWriter::create(&args.out, epoch_ns).map_err(bad_input)?;
     let fidelity = send(&args, &options, &targets, &shape, epoch_ns, writer)?;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&fidelity)?);
+    if output.is_json() {
+        output::document(&fidelity)?;
     } else {
         print(&fidelity);
     }

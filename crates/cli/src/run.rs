@@ -12,6 +12,7 @@ use weir_study::Run;
 use crate::coordination::CoordinationArgs;
 use crate::exit::bad_input;
 use crate::memory;
+use crate::output::{self, Output};
 use crate::plan::describe;
 use crate::plan_file::read_run;
 use crate::state::StateArgs;
@@ -47,12 +48,9 @@ pub struct Args {
     move_io_controller: bool,
     #[command(flatten)]
     coordination: CoordinationArgs,
-    /// Print the outcome as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let run = read_run(&args.file, args.id.as_deref())?;
     if run.testbed != weir_study::Testbed::Device {
         return Err(bad_input(format!(
@@ -79,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         coordination: args.coordination.read()?,
     };
     let outcome = weir_runner::carry_out(&run, &testbed, &options).map_err(classify)?;
-    Ok(report(&run, &outcome, args.json))
+    report(&run, &outcome, output)
 }
 
 /// The exit code that goes with an error of the runner.
@@ -91,38 +89,38 @@ pub fn classify(error: Error) -> anyhow::Error {
 }
 
 /// Prints the outcome of a run; returns its exit code.
-pub fn report(run: &Run, outcome: &Outcome, as_json: bool) -> ExitCode {
+pub fn report(run: &Run, outcome: &Outcome, output: Output) -> anyhow::Result<ExitCode> {
     let name = format!("{} {}", run.id, describe(run));
     match outcome {
         Outcome::Present => {
-            if as_json {
-                println!("{}", json!({"id": run.id, "status": "present"}));
+            if output.is_json() {
+                output::line(&json!({"id": run.id, "status": "present"}))?;
             } else {
                 println!("{name}: done before");
             }
-            ExitCode::SUCCESS
+            Ok(ExitCode::SUCCESS)
         }
         Outcome::Done { validity, timing, requests } => {
-            report_done(run, validity, timing, *requests, &[], as_json)
+            report_done(run, validity, timing, *requests, &[], output)
         }
         Outcome::Skipped { reason } => {
-            if as_json {
-                println!("{}", json!({"id": run.id, "status": "skipped", "reason": reason}));
+            if output.is_json() {
+                output::line(&json!({"id": run.id, "status": "skipped", "reason": reason}))?;
             } else {
                 println!("{name}: skipped: {reason}");
             }
-            ExitCode::SUCCESS
+            Ok(ExitCode::SUCCESS)
         }
         Outcome::Ended { ended, spent_s } => {
-            if as_json {
-                println!(
-                    "{}",
-                    json!({"id": run.id, "status": "ended", "broken": [ended.to_string()], "spent_s": spent_s})
-                );
+            if output.is_json() {
+                let broken = [ended.to_string()];
+                output::line(
+                    &json!({"id": run.id, "status": "ended", "broken": broken, "spent_s": spent_s}),
+                )?;
             } else {
                 println!("{name}: ended after {spent_s:.1} s: {ended}");
             }
-            ExitCode::from(3)
+            Ok(ExitCode::from(3))
         }
     }
 }
@@ -134,15 +132,15 @@ pub fn report_done(
     timing: &Timing,
     requests: u64,
     lost: &[String],
-    as_json: bool,
-) -> ExitCode {
+    output: Output,
+) -> anyhow::Result<ExitCode> {
     let broken: Vec<String> = validity
         .rules
         .iter()
         .filter(|rule| rule.status == Status::Invalid)
         .map(|rule| format!("{}: {}", rule.rule, rule.reason))
         .collect();
-    if as_json {
+    if output.is_json() {
         let mut value = json!({
             "id": run.id,
             "status": validity.status,
@@ -153,7 +151,7 @@ pub fn report_done(
         if !lost.is_empty() {
             value["lost"] = json!(lost);
         }
-        println!("{value}");
+        output::line(&value)?;
     } else {
         let status =
             if broken.is_empty() { "valid".to_owned() } else { format!("INVALID ({})", broken.join("; ")) };
@@ -161,7 +159,7 @@ pub fn report_done(
         let (name, measured_s) = (format!("{} {}", run.id, describe(run)), timing.measured_s);
         println!("{name}: {status}, {requests} requests, {measured_s:.1} s of {whole:.1} s measured");
     }
-    if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) }
+    Ok(if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) })
 }
 
 /// A flag that SIGINT and SIGTERM set. A run checks it, undoes its changes and ends.

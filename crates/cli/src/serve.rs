@@ -12,6 +12,7 @@ use weir_blockserver::{
 };
 
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::state::{StateArgs, whole};
 
 /// Serve a block device with the service times of a disk model, or with a scheduler.
@@ -50,10 +51,6 @@ pub struct Args {
     /// Show the devices of all state files in this folder
     #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(whole))]
     status: Option<PathBuf>,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     live: LiveArgs,
@@ -199,24 +196,24 @@ impl LiveArgs {
     }
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     if let Some(spec) = &args.spec {
-        serve(&args, spec)
+        serve(&args, spec, output)
     } else if let Some(specs) = &args.exactly {
-        exactly::serve(specs, &args.state, args.json)
+        exactly::serve(specs, &args.state, output)
     } else if let Some(file) = &args.down {
         let report = weir_blockserver::down(file).map_err(classify)?;
-        show_down(&[(file.clone(), Ok(report))], args.json)
+        show_down(&[(file.clone(), Ok(report))], output)
     } else if let Some(dir) = &args.down_all {
-        show_down(&weir_blockserver::down_all(dir).map_err(classify)?, args.json)
+        show_down(&weir_blockserver::down_all(dir).map_err(classify)?, output)
     } else if let Some(dir) = &args.status {
-        show_status(&weir_blockserver::status(dir).map_err(classify)?, args.json)
+        show_status(&weir_blockserver::status(dir).map_err(classify)?, output)
     } else {
         Err(bad_input("give a spec file, --exactly, --down, --down-all or --status"))
     }
 }
 
-fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
+fn serve(args: &Args, path: &Path, output: Output) -> anyhow::Result<ExitCode> {
     let mut spec = ServeSpec::load(path).map_err(classify)?;
     let state_dir = args.state.own()?;
     args.live.apply(&mut spec, path)?;
@@ -224,14 +221,13 @@ fn serve(args: &Args, path: &Path) -> anyhow::Result<ExitCode> {
         return Err(bad_input(reason));
     }
     if !args.background {
-        let json = args.json;
-        weir_blockserver::serve(&spec, state_dir, args.log.clone(), |state| show_ready(state, json))
+        weir_blockserver::serve(&spec, state_dir, args.log.clone(), |state| show_ready(state, output))
             .map_err(classify)?;
         return Ok(ExitCode::SUCCESS);
     }
     args.state.adopt()?;
     let state = in_background(&spec, path, state_dir, &args.live)?;
-    show_ready(&state, args.json);
+    show_ready(&state, output);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -257,11 +253,10 @@ pub(crate) fn classify(error: Error) -> anyhow::Error {
     if error.is_bad_input() { bad_input(error) } else { error.into() }
 }
 
-fn show_ready(state: &State, json: bool) {
-    if json {
-        match serde_json::to_string(state) {
-            Ok(text) => println!("{text}"),
-            Err(error) => eprintln!("the state cannot be shown: {error}"),
+fn show_ready(state: &State, output: Output) {
+    if output.is_json() {
+        if let Err(error) = output::line(state) {
+            eprintln!("the state cannot be shown: {error}");
         }
         return;
     }
@@ -286,7 +281,7 @@ fn devices(state: &State) -> Vec<String> {
     whole.chain(of_class.map(|of| format!("{} ({})", of.device.path.display(), of.class))).collect()
 }
 
-fn show_down(reports: &[(PathBuf, Result<DownReport, Error>)], json: bool) -> anyhow::Result<ExitCode> {
+fn show_down(reports: &[(PathBuf, Result<DownReport, Error>)], output: Output) -> anyhow::Result<ExitCode> {
     let mut complete = true;
     let mut values = Vec::new();
     for (file, report) in reports {
@@ -294,7 +289,7 @@ fn show_down(reports: &[(PathBuf, Result<DownReport, Error>)], json: bool) -> an
         match report {
             Ok(DownReport { done, left }) => {
                 complete &= left.is_empty();
-                if json {
+                if output.is_json() {
                     values.push(
                         serde_json::json!({ "state_file": file.to_string(), "done": done, "left": left }),
                     );
@@ -308,7 +303,7 @@ fn show_down(reports: &[(PathBuf, Result<DownReport, Error>)], json: bool) -> an
             }
             Err(error) => {
                 complete = false;
-                if json {
+                if output.is_json() {
                     values.push(
                         serde_json::json!({ "state_file": file.to_string(), "error": error.to_string() }),
                     );
@@ -318,15 +313,15 @@ fn show_down(reports: &[(PathBuf, Result<DownReport, Error>)], json: bool) -> an
             }
         }
     }
-    if json {
-        println!("{}", serde_json::to_string(&values)?);
+    if output.is_json() {
+        output::line(&values)?;
     }
     Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn show_status(list: &[Status], json: bool) -> anyhow::Result<ExitCode> {
-    if json {
-        println!("{}", serde_json::to_string(list)?);
+fn show_status(list: &[Status], output: Output) -> anyhow::Result<ExitCode> {
+    if output.is_json() {
+        output::line(&list)?;
         return Ok(ExitCode::SUCCESS);
     }
     for Status { state_file, state, running, stats } in list {

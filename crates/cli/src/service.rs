@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use weir_daemons::{
     Daemon, DataFolder, Error, Group, Scope, Start, Tier, check_settings, check_start, process, restore,
     snapshot, start, stop, version,
@@ -14,6 +14,7 @@ use weir_specs::template::Values;
 use weir_specs::{host_problem, name_problem, one_of};
 
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output};
 use crate::state::StateArgs;
 
 /// Start and stop daemons of a study: web servers, databases.
@@ -26,9 +27,6 @@ pub struct Args {
     action: Action,
     #[command(flatten)]
     state: StateArgs,
-    /// Print as JSON
-    #[arg(long, global = true)]
-    json: bool,
 }
 
 #[derive(clap::Subcommand)]
@@ -103,10 +101,10 @@ pub fn failed(error: Error) -> anyhow::Error {
     if error.is_refusal() { bad_input(error) } else { anyhow::Error::new(error) }
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::List => list(args.json),
-        Action::Start(wanted) => started(*wanted, &args.state, args.json),
+        Action::List => list(output),
+        Action::Start(wanted) => started(*wanted, &args.state, output),
         Action::Stop { name } => {
             if let Some(problem) = host_problem(&name) {
                 return Err(bad_input(format!("NAME: {problem}")));
@@ -119,39 +117,50 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                     state.display()
                 )));
             }
-            match stop(state, &name).map_err(failed)? {
-                Some(ended) => println!(
-                    "{name}: ended{}",
-                    if ended.killed { ", killed since it did not end" } else { "" }
-                ),
-                None => println!("{name}: had ended before"),
-            }
+            let ended = stop(state, &name).map_err(failed)?;
+            let (changed, killed) = (ended.is_some(), ended.is_some_and(|ended| ended.killed));
+            let how = match (changed, killed) {
+                (true, true) => "ended, killed since it did not end",
+                (true, false) => "ended",
+                (false, _) => "had ended before",
+            };
+            let document = json!({"name": name, "changed": changed, "killed": killed});
+            output.result(&document, format_args!("{name}: {how}"))?;
             Ok(ExitCode::SUCCESS)
         }
-        Action::Status => status(args.state.folder(), args.json),
+        Action::Status => status(args.state.folder(), output),
         Action::Snapshot { data, copy } => {
             let copy = std::path::absolute(copy)?;
             let kept = snapshot(args.state.folder(), &data, &copy).map_err(failed)?;
-            println!("{}: {} bytes kept", kept.path.display(), kept.size_bytes);
+            let document = json!({"path": output::text(&kept.path), "size_bytes": kept.size_bytes});
+            output
+                .result(&document, format_args!("{}: {} bytes kept", kept.path.display(), kept.size_bytes))?;
             Ok(ExitCode::SUCCESS)
         }
         Action::Restore { copy, data } => {
             let data = std::path::absolute(data)?;
             restore(args.state.own()?, &copy, &data).map_err(failed)?;
+            if output.is_json() {
+                output::line(&json!({"path": output::text(&data), "copy": output::text(&copy)}))?;
+            }
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn list(as_json: bool) -> anyhow::Result<ExitCode> {
+fn list(output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
+    let mut all: Vec<Value> = Vec::new();
     for service in Daemon::names().filter_map(Daemon::load) {
         let version = version(&service).ok();
-        if as_json {
-            println!(
-                "{}",
-                json!({"name": service.name, "description": service.description, "packages": service.packages, "version": version, "settings": service.settings})
-            );
+        if output.is_json() {
+            all.push(json!({
+                "name": service.name,
+                "description": service.description,
+                "packages": service.packages,
+                "version": version,
+                "settings": service.settings,
+            }));
         } else {
             let version =
                 version.unwrap_or_else(|| format!("not installed ({})", service.packages.join(", ")));
@@ -165,10 +174,13 @@ fn list(as_json: bool) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    if output.is_json() {
+        output::document(&all)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-fn started(wanted: Wanted, place: &StateArgs, as_json: bool) -> anyhow::Result<ExitCode> {
+fn started(wanted: Wanted, place: &StateArgs, output: Output) -> anyhow::Result<ExitCode> {
     let state = place.own()?;
     let Some(service) = Daemon::load(&wanted.service) else {
         return Err(bad_input(one_of("daemon", &wanted.service, Daemon::names())));
@@ -221,8 +233,8 @@ fn started(wanted: Wanted, place: &StateArgs, as_json: bool) -> anyhow::Result<E
         group.make().and_then(|()| group.limit_memory(mib << 20)).map_err(failed)?;
     }
     let instance = start(&service, state, &start_it).map_err(failed)?;
-    if as_json {
-        println!("{}", serde_json::to_string(&instance)?);
+    if output.is_json() {
+        output::line(&instance)?;
     } else {
         println!(
             "{}: {} at {}, pid {}",
@@ -232,16 +244,22 @@ fn started(wanted: Wanted, place: &StateArgs, as_json: bool) -> anyhow::Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-fn status(state: &std::path::Path, as_json: bool) -> anyhow::Result<ExitCode> {
-    let mut ended = 0;
+fn status(state: &std::path::Path, output: Output) -> anyhow::Result<ExitCode> {
+    let (mut ended, mut all) = (0, Vec::new());
     for found in process::all(state).map_err(failed)? {
         let alive = found.identity.is_some_and(process::Identity::is_alive);
         ended += usize::from(!alive);
         let pid = found.identity.map(|identity| identity.pid);
         let (memory, cpu) = (found.launch.group.memory(), found.launch.group.cpu());
-        if as_json {
-            let value = json!({"name": found.launch.name, "pid": pid, "running": alive, "log": found.launch.log, "memory": memory, "cpu": cpu});
-            println!("{value}");
+        if output.is_json() {
+            all.push(json!({
+                "name": found.launch.name,
+                "pid": pid,
+                "running": alive,
+                "log": found.launch.log,
+                "memory": memory,
+                "cpu": cpu,
+            }));
         } else {
             let used = memory.map_or("memory not counted".to_owned(), |memory| {
                 format!(
@@ -257,6 +275,9 @@ fn status(state: &std::path::Path, as_json: bool) -> anyhow::Result<ExitCode> {
                 if alive { "runs" } else { "has ended" }
             );
         }
+    }
+    if output.is_json() {
+        output::document(&all)?;
     }
     Ok(if ended == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,6 +1,6 @@
 //! `weir simulate`: the runs of a study in virtual time.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
 use weir_runner::{Durability, Error, Outcome, Status};
 use weir_study::{Plan, Run, Testbed, to_rows};
 
 use crate::analysis;
 use crate::exit::bad_input;
 use crate::memory;
+use crate::output::{self, Output};
 use crate::plan::{describe, duration};
 use crate::plan_file::read_plan;
 use crate::project::Project;
@@ -64,7 +66,7 @@ pub struct Args {
     dask: Option<String>,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let given = Path::new(&args.study);
     let is_plan = given.extension().is_some_and(|extension| extension == "json");
     if is_plan && args.label.is_some() {
@@ -91,6 +93,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             &args.out,
             args.label.as_deref(),
             args.retry_invalid,
+            output.is_json(),
         );
     }
     let (part, parts) = shard(args.shard.as_deref())?;
@@ -129,7 +132,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         run.block < wanted && is_of_shard(run, part, parts) && is_named
     };
     let runs: Vec<&Run> = plan.runs.iter().filter(is_wanted).collect();
-    let progress = Progress::new(&plan.study, &runs);
+    let progress = Progress::new(&plan.study, &runs, output);
     let durability = if args.no_sync { Durability::Process } else { Durability::Crash };
     let began = Instant::now();
     let done = at_once(jobs, &runs, |run| {
@@ -140,14 +143,49 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         })
     })?;
     progress.bar.finish_and_clear();
-    let requests: u64 = done.iter().map(|(requests, _)| requests).sum();
-    let invalid = done.iter().filter(|(_, valid)| !valid).count();
+    let requests: u64 = done.iter().map(|run| run.requests).sum();
+    let invalid = done.iter().filter(|run| run.is_invalid).count();
     let admits = plan.runs.iter().all(|run| run.testbed == Testbed::Admission);
     let what = if admits { "streams asked" } else { "requests simulated" };
     let elapsed_s = began.elapsed().as_secs_f64();
     let verdict = if invalid > 0 { format!("{invalid} INVALID") } else { "all valid".to_owned() };
-    println!("{}: {} runs, {verdict}, {requests} {what} in {elapsed_s:.1} s", plan.study, done.len());
+    let text =
+        format!("{}: {} runs, {verdict}, {requests} {what} in {elapsed_s:.1} s", plan.study, done.len());
+    output.result(&document(&plan.study, &results, done, elapsed_s), text)?;
     Ok(if invalid > 0 { ExitCode::from(3) } else { ExitCode::SUCCESS })
+}
+
+/// What became of a run.
+struct Simulated<'a> {
+    id: &'a str,
+    /// Requests that were simulated now, or streams that asked for admission.
+    requests: u64,
+    /// Whether it was in the results before.
+    was_present: bool,
+    is_invalid: bool,
+    /// Rules that it broke now, with the reasons.
+    broken: Vec<String>,
+}
+
+/// The outcome for programs, with the names of `weir gather`.
+fn document(study: &str, folder: &Path, mut done: Vec<Simulated>, elapsed_s: f64) -> Value {
+    // The order does not depend on --jobs.
+    done.sort_by_key(|run| run.id);
+    let ids_of = |of: fn(&Simulated) -> bool| -> Vec<&str> {
+        done.iter().filter(|run| of(run)).map(|run| run.id).collect()
+    };
+    let broken: BTreeMap<&str, &[String]> =
+        done.iter().filter(|run| !run.broken.is_empty()).map(|run| (run.id, &*run.broken)).collect();
+    json!({
+        "study": study,
+        "folder": output::text(folder),
+        "stored": ids_of(|run| !run.was_present),
+        "present": ids_of(|run| run.was_present),
+        "invalid": ids_of(|run| run.is_invalid),
+        "broken": broken,
+        "requests": done.iter().map(|run| run.requests).sum::<u64>(),
+        "elapsed_s": elapsed_s,
+    })
 }
 
 /// Does the work of each item, `jobs` of them at once, each begun in its turn. After an error nothing more is begun.
@@ -196,6 +234,7 @@ pub fn write_plan(plan: &Plan, results: &Path) -> anyhow::Result<()> {
 
 /// Progress on standard error with the time left: a bar on a terminal, otherwise lines.
 struct Progress {
+    output: Output,
     bar: ProgressBar,
     total: usize,
     began: Instant,
@@ -204,7 +243,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(study: &str, runs: &[&Run]) -> Self {
+    fn new(study: &str, runs: &[&Run], output: Output) -> Self {
         let (terminal, total) = (std::io::stderr().is_terminal(), runs.len());
         let bar = if terminal { ProgressBar::new(total as u64) } else { ProgressBar::hidden() };
         let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} runs{msg}");
@@ -214,6 +253,7 @@ impl Progress {
             eprintln!("{study}: {total} runs");
         }
         Progress {
+            output,
             bar,
             total,
             began: Instant::now(),
@@ -231,8 +271,8 @@ impl Progress {
             .unwrap_or_default()
     }
 
-    /// Says that a run is done; gives its requests, and whether it is valid.
-    fn tell(&self, run: &Run, outcome: &Outcome, results: &Path) -> (u64, bool) {
+    /// Says that a run is done.
+    fn tell<'a>(&self, run: &'a Run, outcome: &Outcome, results: &Path) -> Simulated<'a> {
         let left = self.left(run, outcome);
         self.bar.set_message(left.clone());
         self.bar.inc(1);
@@ -242,12 +282,14 @@ impl Progress {
             // Of several hosts: there are none in virtual time.
             Outcome::Ended { .. } | Outcome::Skipped { .. } => (0, false),
         };
+        let mut why: Vec<String> = Vec::new();
         if let Outcome::Done { validity, .. } = outcome
             && !valid
         {
             let broken = validity.rules.iter().filter(|rule| rule.status == Status::Invalid);
-            let why: Vec<String> = broken.map(|rule| format!("{}: {}", rule.rule, rule.reason)).collect();
-            self.bar.suspend(|| println!("{} {}: INVALID ({})", run.id, describe(run), why.join("; ")));
+            why.extend(broken.map(|rule| format!("{}: {}", rule.rule, rule.reason)));
+            let text = format!("{} {}: INVALID ({})", run.id, describe(run), why.join("; "));
+            self.bar.suspend(|| self.output.say(text));
         }
         if let Some(told) = &self.told
             && let Ok(mut told) = told.lock()
@@ -256,7 +298,13 @@ impl Progress {
             *told = Instant::now();
             eprintln!("{} of {} runs{left}", self.bar.position(), self.total);
         }
-        (requests, valid)
+        Simulated {
+            id: &run.id,
+            requests,
+            was_present: matches!(outcome, Outcome::Present),
+            is_invalid: !valid,
+            broken: why,
+        }
     }
 }
 

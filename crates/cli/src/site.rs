@@ -11,6 +11,7 @@ use clap::Subcommand;
 use weir_web_site::Error;
 
 use crate::exit::bad_input;
+use crate::output::Output;
 
 /// Load, serve, browse and check TPC-W, RUBiS and RUBBoS on a database.
 ///
@@ -35,12 +36,12 @@ enum Command {
     Check(check::Args),
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     match args.command {
-        Command::Load(args) => load::run(&args),
-        Command::Serve(args) => serve::run(&args),
-        Command::Browse(args) => browse::run(&args),
-        Command::Check(args) => check::run(&args),
+        Command::Load(args) => load::run(&args, output),
+        Command::Serve(args) => serve::run(&args, output),
+        Command::Browse(args) => browse::run(&args, output),
+        Command::Check(args) => check::run(&args, output),
     }
 }
 

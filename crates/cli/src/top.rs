@@ -10,6 +10,7 @@ use weir_blockserver::SchedulingStats;
 
 use crate::class::{Which, refused};
 use crate::exit;
+use crate::output::{self, Output};
 
 /// Watch the classes of a running block server: rate, share, queue, deadline misses, tokens or tags.
 #[derive(clap::Args)]
@@ -19,9 +20,6 @@ pub struct Args {
     /// Print once, and end.
     #[arg(long)]
     once: bool,
-    /// Print JSON, a line each time.
-    #[arg(long)]
-    json: bool,
     /// Seconds between updates.
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = interval)]
     interval: f64,
@@ -34,13 +32,13 @@ fn interval(text: &str) -> Result<f64, String> {
     }
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     let mut control = args.which.connect()?;
     loop {
         let stats = control.live().map_err(refused)?;
-        if args.json {
-            println!("{}", serde_json::to_string(&stats)?);
+        if output.is_json() {
+            output::line(&stats)?;
         } else {
             if !args.once && std::io::stdout().is_terminal() {
                 // Home, and clear what is below.

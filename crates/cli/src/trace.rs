@@ -2,14 +2,16 @@
 
 mod convert;
 mod filter;
-mod output;
 mod source;
 mod stat;
 mod words;
+mod written;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
+
+use crate::output::Output;
 
 /// List, fetch, describe, filter and convert recorded traces.
 #[derive(clap::Args)]
@@ -28,13 +30,13 @@ enum Command {
     Fetch(crate::fetch::Args),
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     match args.command {
-        Command::Stat(args) => stat::run(args),
-        Command::Convert(args) => convert::run(args),
-        Command::Filter(args) => filter::run(*args),
-        Command::Formats(args) => source::formats(args),
-        Command::List(args) => crate::fetch::list(args),
-        Command::Fetch(args) => crate::fetch::run(args),
+        Command::Stat(args) => stat::run(args, output),
+        Command::Convert(args) => convert::run(args, output),
+        Command::Filter(args) => filter::run(*args, output),
+        Command::Formats(args) => source::formats(args, output),
+        Command::List(args) => crate::fetch::list(args, output),
+        Command::Fetch(args) => crate::fetch::run(args, output),
     }
 }

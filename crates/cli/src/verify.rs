@@ -10,6 +10,7 @@ use weir_records::{BlockRequest, Damage, Manifest, Page, Record, Request, Series
 
 use crate::analysis;
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output};
 
 /// The file that only an archive of `weir pack` has (`HEADER` in analysis/weir/pack/archive.py).
 const PACKED: &str = "pack.json";
@@ -33,9 +34,6 @@ pub struct Args {
     /// Count a run without a manifest as damaged.
     #[arg(long)]
     strict: bool,
-    /// Print the outcome as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 /// Result of the check.
@@ -47,10 +45,10 @@ struct Found {
     problems: Vec<Damage>,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     if let Some(archive) = args.path.iter().find(|path| path.is_file() || path.join(PACKED).is_file()) {
-        return verify_archive(archive, &args);
+        return verify_archive(archive, &args, output);
     }
     let mut found = Found::default();
     let mut runs = BTreeSet::new();
@@ -61,12 +59,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for folder in &runs {
         found.check(folder, args.strict);
     }
-    report(&found, args.json);
+    report(&found, output)?;
     Ok(if found.damaged == 0 && of_studies == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Replaces this process by the package's verification of an archive.
-fn verify_archive(archive: &Path, args: &Args) -> anyhow::Result<ExitCode> {
+fn verify_archive(archive: &Path, args: &Args, output: Output) -> anyhow::Result<ExitCode> {
     if args.path.len() > 1 || args.strict {
         return Err(bad_input(format!(
             "{}: an archive is verified alone and without --strict: give no other path or option but --json",
@@ -74,17 +72,17 @@ fn verify_archive(archive: &Path, args: &Args) -> anyhow::Result<ExitCode> {
         )));
     }
     let mut rest = vec![archive.as_os_str().to_owned()];
-    rest.extend(args.json.then(|| "--json".into()));
+    rest.extend(output.is_json().then(|| "--json".into()));
     analysis::run("verify", &analysis::Args::of(rest))
 }
 
-fn report(found: &Found, as_json: bool) {
+fn report(found: &Found, output: Output) -> anyhow::Result<()> {
     let Found { runs, unsealed, damaged, problems } = found;
-    if as_json {
+    if output.is_json() {
         let problems: Vec<Value> =
             problems.iter().map(|problem| json!({"file": problem.file, "problem": problem.what})).collect();
-        println!("{}", json!({"runs": runs, "damaged": damaged, "unsealed": unsealed, "problems": problems}));
-        return;
+        let counts = json!({"runs": runs, "damaged": damaged, "unsealed": unsealed, "problems": problems});
+        return output::line(&counts);
     }
     problems.iter().for_each(|problem| println!("{problem}"));
     let old = match unsealed {
@@ -97,6 +95,7 @@ fn report(found: &Found, as_json: bool) {
             "Remove the folder of a damaged run and carry out the study again: only what is missing is run"
         );
     }
+    Ok(())
 }
 
 /// The folders of runs in a folder: itself, or those of the study or the studies in it.

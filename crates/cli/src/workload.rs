@@ -4,10 +4,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde_json::json;
 use weir_specs::Document;
 use weir_workload::{Achieved, Calibration, STATISTICS, Workload, calibrate, movie};
 
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output, WrittenFile};
 use crate::project::Project;
 
 /// Calibrate and inspect one workload.
@@ -21,7 +23,8 @@ pub struct Args {
 enum Command {
     Calibrate(Calibrate),
     Frames(Frames),
-    Statistics(Statistics),
+    /// List the statistics that a target may name.
+    Statistics,
 }
 
 /// Generate a workload with several seeds and compare statistics with its targets.
@@ -34,9 +37,6 @@ struct Calibrate {
     /// Number of seeds: 1, 2, and so on.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seeds: u64,
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 /// Write the frames of a video workload, one size in bytes on each line, in display order.
@@ -57,29 +57,21 @@ struct Frames {
     duration_s: f64,
 }
 
-/// List the statistics that a target may name.
-#[derive(clap::Args)]
-struct Statistics {
-    /// Print as JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
     match args.command {
-        Command::Calibrate(args) => run_calibrate(&args),
-        Command::Frames(args) => run_frames(&args),
-        Command::Statistics(args) => run_statistics(&args),
+        Command::Calibrate(args) => run_calibrate(&args, output),
+        Command::Frames(args) => run_frames(&args, output),
+        Command::Statistics => run_statistics(output),
     }
 }
 
-fn run_calibrate(args: &Calibrate) -> anyhow::Result<ExitCode> {
+fn run_calibrate(args: &Calibrate, output: Output) -> anyhow::Result<ExitCode> {
     let (workload, folder) = load(&args.spec)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let calibration = calibrate(&workload, &folder, args.seeds, threads).map_err(bad_input)?;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&calibration)?);
+    if output.is_json() {
+        output::document(&calibration)?;
     } else {
         print(&calibration);
     }
@@ -98,7 +90,7 @@ fn load(spec: &str) -> anyhow::Result<(Workload, PathBuf)> {
     Ok((catalog.load(spec).map_err(bad_input)?, catalog.folder_of(spec).to_owned()))
 }
 
-fn run_frames(args: &Frames) -> anyhow::Result<ExitCode> {
+fn run_frames(args: &Frames, output: Output) -> anyhow::Result<ExitCode> {
     let (workload, folder) = load(&args.spec)?;
     if !(args.duration_s > 0.0 && args.duration_s < 1e7) {
         return Err(bad_input(format!(
@@ -117,17 +109,21 @@ fn run_frames(args: &Frames) -> anyhow::Result<ExitCode> {
         writeln!(out, "{bytes}")?;
     }
     out.flush()?;
-    println!("{}: {} frames at {} a second", args.out.display(), movie.frames_bytes.len(), movie.rate_hz);
+    let (frames, rate_hz) = (movie.frames_bytes.len(), movie.rate_hz);
+    let files = [WrittenFile::at(&args.out)?];
+    let document = json!({"workload": workload.name, "files": files, "frames": frames, "rate_hz": rate_hz});
+    output
+        .result(&document, format_args!("{}: {frames} frames at {rate_hz} a second", args.out.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_statistics(args: &Statistics) -> anyhow::Result<ExitCode> {
-    if args.json {
+fn run_statistics(output: Output) -> anyhow::Result<ExitCode> {
+    if output.is_json() {
         let rows: Vec<_> = STATISTICS
             .iter()
-            .map(|s| serde_json::json!({"name": s.name, "unit": s.unit, "needs": s.needs, "meaning": s.meaning}))
+            .map(|s| json!({"name": s.name, "unit": s.unit, "needs": s.needs, "meaning": s.meaning}))
             .collect();
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        output::document(&rows)?;
         return Ok(ExitCode::SUCCESS);
     }
     let width = STATISTICS.iter().map(|statistic| statistic.name.len()).max().unwrap_or(0);

@@ -13,6 +13,7 @@ use weir_simulator::flash_fit::{CELLS, CellTimes, Times, errors, fit, predict};
 use weir_simulator::profile::{self, Profile, SsdProfile};
 
 use crate::exit::bad_input;
+use crate::output::{self, Output, WrittenFile};
 
 /// Seconds of a cell, so that all of them take ten minutes, with the writes before them.
 const CELL_S: u32 = 24;
@@ -52,12 +53,9 @@ pub struct FitArgs {
     /// File to write, instead of printing the profile.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Print the errors as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn protocol(args: &ProtocolArgs) -> anyhow::Result<ExitCode> {
+pub fn protocol(args: &ProtocolArgs, output: Output) -> anyhow::Result<ExitCode> {
     if args.filename.contains(['\n', ':']) {
         return Err(bad_input(format!(
             "--filename {:?}: fio separates names by `:`. Use a path without it",
@@ -83,7 +81,7 @@ pub fn protocol(args: &ProtocolArgs) -> anyhow::Result<ExitCode> {
         let kib = cell.size_bytes / 1024;
         write!(text, "\n[{}]\nrw={rw}\nbs={kib}k\niodepth={}\nstonewall\n", cell.name, cell.depth)?;
     }
-    print!("{text}");
+    output.result(&json!({"filename": args.filename, "job_file": text}), text.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -173,7 +171,7 @@ fn measured(path: &Path) -> anyhow::Result<Vec<CellTimes>> {
     Ok(found)
 }
 
-pub fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &FitArgs, output: Output) -> anyhow::Result<ExitCode> {
     let start = match profile::load(&args.from).map_err(bad_input)? {
         Profile::Ssd(ssd) if ssd.flash.is_some() => ssd,
         _ => {
@@ -209,7 +207,7 @@ pub fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
         .map(|(drive, part)| Ok((drive, predict(&found, drive.cell)?, part)))
         .collect::<Result<Vec<_>, profile::ProfileError>>()
         .context("the fitted profile cannot be built")?;
-    report(args.json, &rows)?;
+    let errors = report(output, &rows)?;
     let text = yaml(&found, args, &rows)?;
     match &args.out {
         Some(out) => {
@@ -218,8 +216,14 @@ pub fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
                 .with_context(|| format!("{}", out.display()))?;
             eprintln!("{}: written", out.display());
         }
-        None if args.json => {}
+        None if output.is_json() => {}
         None => print!("{text}"),
+    }
+    if let Some(mut document) = errors {
+        let files = args.out.iter().map(|out| WrittenFile::at(out)).collect::<anyhow::Result<Vec<_>>>()?;
+        document["files"] = json!(files);
+        document["profile"] = json!(Profile::Ssd(found));
+        output::document(&document)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -235,7 +239,8 @@ fn summary(rows: &[Row], part: &str) -> (f64, f64) {
     (mean(|one| one.0).exp_m1(), mean(|one| one.1).exp_m1())
 }
 
-fn report(as_json: bool, rows: &[Row]) -> anyhow::Result<()> {
+/// Prints the errors, or returns them for the JSON.
+fn report(output: Output, rows: &[Row]) -> anyhow::Result<Option<Value>> {
     let us = |ns: f64| ns / 1e3;
     let mut lines: Vec<Value> = Vec::new();
     let mut text = String::from("job               part      op        mean us            p99 us\n");
@@ -268,15 +273,14 @@ fn report(as_json: bool, rows: &[Row]) -> anyhow::Result<()> {
             100.0 * tail
         )?;
     }
-    if as_json {
+    if output.is_json() {
         let of = |(mean, tail): (f64, f64)| json!({"mean": mean, "p99": tail});
         let [(_, fitted), (_, held_out)] = parts;
         let document = json!({"cells": lines, "fitted": of(fitted), "held_out": of(held_out)});
-        println!("{}", serde_json::to_string_pretty(&document)?);
-    } else {
-        eprint!("{text}");
+        return Ok(Some(document));
     }
-    Ok(())
+    eprint!("{text}");
+    Ok(None)
 }
 
 /// The profile as a file, with its origin and its errors.
@@ -315,7 +319,7 @@ mod tests {
     #[test]
     fn a_profile_is_read_back_from_its_text() {
         let Profile::Ssd(ssd) = profile::load("ssd-qlc").unwrap() else { panic!() };
-        let args = FitArgs { log: "a.json".into(), from: "ssd-nvme".into(), out: None, json: false };
+        let args = FitArgs { log: "a.json".into(), from: "ssd-nvme".into(), out: None };
         let text = yaml(&ssd, &args, &[]).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p.yml");

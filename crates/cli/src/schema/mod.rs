@@ -14,6 +14,7 @@ use weir_records::manifest::RESULTS_FORMAT_FIELD;
 use weir_study::DATABASES;
 
 use crate::exit::{self, bad_input};
+use crate::output::{self};
 
 /// Print the JSON Schema of a kind of file, for editors that complete and check YAML and for readers of results; or the
 /// columns of result tables.
@@ -22,7 +23,7 @@ pub struct Args {
     /// The kind of file.
     kind: Kind,
     /// Print a page of documentation in place of JSON (study, columns).
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     markdown: bool,
 }
 
@@ -93,7 +94,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Kind::Manifest => with_checksum(schema_for!(weir_records::Manifest)),
         Kind::Part => schema_for!(weir_coordination::Record),
     };
-    println!("{}", serde_json::to_string_pretty(&schema)?);
+    output::document(&schema)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,13 +9,14 @@ use weir_blockserver::{ServeSpec, Status};
 
 use super::{LiveArgs, classify, in_background};
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::state::StateArgs;
 
 /// Keeps the devices that are served as the specs say, stops the others, starts the missing ones.
 ///
 /// # Errors
 /// A spec is wrong or cannot be served here (nothing was touched); or a device cannot be stopped or started.
-pub fn serve(files: &[PathBuf], state: &StateArgs, as_json: bool) -> anyhow::Result<ExitCode> {
+pub fn serve(files: &[PathBuf], state: &StateArgs, output: Output) -> anyhow::Result<ExitCode> {
     let mut specs: Vec<ServeSpec> = Vec::new();
     for file in files {
         let spec = ServeSpec::load(file).map_err(classify)?;
@@ -52,9 +53,9 @@ pub fn serve(files: &[PathBuf], state: &StateArgs, as_json: bool) -> anyhow::Res
     let names =
         |entries: &[&Status]| entries.iter().map(|entry| entry.state.spec.name.clone()).collect::<Vec<_>>();
     let (kept, stopped) = (names(&kept), names(&other));
-    if as_json {
+    if output.is_json() {
         let changed = !started.is_empty() || !stopped.is_empty();
-        println!("{}", json!({"changed": changed, "kept": kept, "stopped": stopped, "started": started}));
+        output::line(&json!({"changed": changed, "kept": kept, "stopped": stopped, "started": started}))?;
     } else {
         println!("kept: {}; stopped: {}; started: {}", list(&kept), list(&stopped), list(&started));
     }

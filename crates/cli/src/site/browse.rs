@@ -15,6 +15,7 @@ use weir_workload::sessions::{AnyWorkload, SessionModel, SessionWorkload};
 
 use super::classify;
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 use crate::project::Project;
 
 /// Load a site with emulated browsers: pages, think times and sessions of a mix.
@@ -62,12 +63,9 @@ pub struct Args {
     /// File to write: one row per request, with the page (pages.parquet)
     #[arg(long, value_name = "F")]
     pages: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args, output: Output) -> anyhow::Result<ExitCode> {
     let seconds = |name: &str, value: f64, least: f64| {
         if (least..1e7).contains(&value) {
             Ok(Duration::from_secs_f64(value))
@@ -142,7 +140,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         log.sync()?;
     }
     let acknowledged = log.map(|log| log.written());
-    show(args, &report, &pages.finish(), acknowledged, repeated.load(Ordering::Relaxed))
+    show(output, &report, &pages.finish(), acknowledged, repeated.load(Ordering::Relaxed))
 }
 
 /// The workload of a mix, by its name or the part behind the site's.
@@ -158,7 +156,7 @@ fn mix(catalog: &weir_workload::Catalog, site: &str, name: &str) -> anyhow::Resu
 }
 
 fn show(
-    args: &Args,
+    output: Output,
     report: &Report,
     pages: &[PageReport],
     acknowledged: Option<u64>,
@@ -166,11 +164,11 @@ fn show(
 ) -> anyhow::Result<ExitCode> {
     let class = &report.classes[0];
     let wips = class.requests_per_s;
-    if args.json {
+    if output.is_json() {
         let all = json!({
             "wips": wips, "acknowledged": acknowledged, "repeated": repeated, "pages": pages, "report": report,
         });
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        output::document(&all)?;
         return Ok(ExitCode::SUCCESS);
     }
     println!(

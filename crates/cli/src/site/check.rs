@@ -9,6 +9,7 @@ use weir_web_site::database::Address;
 
 use super::classify;
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 
 /// Check a site's database: consistency rules, and every acknowledged order present once.
 ///
@@ -24,12 +25,9 @@ pub struct Args {
     /// What browsers noted as acknowledged (`weir site browse --orders`); may be given several times
     #[arg(long, value_name = "FILE")]
     orders: Vec<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args, output: Output) -> anyhow::Result<ExitCode> {
     let benchmark: Benchmark = args.benchmark.parse().map_err(classify)?;
     let address: Address = args.database.parse().map_err(bad_input)?;
     let mut orders = Vec::new();
@@ -38,8 +36,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mut connection = address.connect().map_err(|error| classify(error.into()))?;
     let checked = benchmark.check(&mut *connection, &orders).map_err(classify)?;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&checked)?);
+    if output.is_json() {
+        output::document(&checked)?;
     } else {
         for rule in &checked.rules {
             let found =

@@ -9,6 +9,7 @@ use weir_web_site::load::{LoadOptions, load};
 
 use super::classify;
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 
 /// Fill an empty database with a benchmark's tables.
 ///
@@ -42,12 +43,9 @@ pub struct Args {
     /// Drop what is there
     #[arg(long)]
     replace: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args, output: Output) -> anyhow::Result<ExitCode> {
     let benchmark: Benchmark = args.benchmark.parse().map_err(classify)?;
     let address: Address = args.database.parse().map_err(bad_input)?;
     if !(1..=64).contains(&args.jobs) {
@@ -71,8 +69,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     });
     bar.finish_and_clear();
     let loaded = loaded.map_err(classify)?;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&loaded)?);
+    if output.is_json() {
+        output::document(&loaded)?;
         return Ok(ExitCode::SUCCESS);
     }
     for (table, rows) in &loaded.rows {

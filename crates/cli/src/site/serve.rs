@@ -6,12 +6,14 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
+use serde_json::json;
 use weir_web_site::Benchmark;
 use weir_web_site::database::Address;
 use weir_web_site::http::Site;
 
 use super::classify;
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 
 /// Serve the pages of a site until SIGTERM; each page is a database transaction.
 ///
@@ -34,7 +36,7 @@ pub struct Args {
     workers: usize,
 }
 
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args, output: Output) -> anyhow::Result<ExitCode> {
     let benchmark: Benchmark = args.benchmark.parse().map_err(classify)?;
     let address: Address = args.database.parse().map_err(bad_input)?;
     if !(1..=1000).contains(&args.workers) {
@@ -48,7 +50,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         TcpListener::bind(listen).map_err(|error| bad_input(format!("--listen {listen}: {error}")))?;
     let site = Site::new(application, address, args.workers).map_err(classify)?;
     let listening = listener.local_addr().context("the listening socket")?;
-    println!("{}: http://{listening}/{}/", benchmark.name(), benchmark.name());
+    let (name, pid) = (benchmark.name(), std::process::id());
+    let url = format!("http://{listening}/{name}/");
+    if output.is_json() {
+        output::line(&json!({"benchmark": name, "url": url, "pid": pid}))?;
+    } else {
+        println!("{name}: {url}");
+    }
     std::io::stdout().flush()?;
     site.serve(&listener, &AtomicBool::new(false)).map_err(classify)?;
     Ok(ExitCode::SUCCESS)

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use serde_json::json;
 use weir_trace::filter::SinceFirst;
 use weir_trace::write;
 
-use super::output::{self, Classes};
 use super::source::{Source, apart, refused};
+use super::written::{self, Classes};
+
+use crate::output::{self, Output};
 
 /// Write a trace in another format, with times since its first request.
 ///
@@ -28,13 +31,19 @@ pub struct Args {
     classes: Classes,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let target = output::target("--to", &args.to)?;
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
+    let target = written::target("--to", &args.to)?;
     apart(&args.source.path, &args.out)?;
     let mut reader = SinceFirst::new(&args.source.path, args.source.open()?.reader);
     let writer = target.create(&args.out, &args.classes.class()).map_err(refused)?;
-    let written = write::all(&mut reader, writer).map_err(refused)?;
-    output::say(&written);
-    output::say_of_source(&reader);
+    let found = write::all(&mut reader, writer).map_err(refused)?;
+    if output.is_json() {
+        let report =
+            json!({"files": [written::document(&found)?], "source": written::document_of_source(&reader)});
+        output::document(&report)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    written::say(&found);
+    written::say_of_source(&reader);
     Ok(ExitCode::SUCCESS)
 }

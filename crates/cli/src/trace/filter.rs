@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
 use weir_cache::Policy;
 use weir_trace::filter::{
     Absorb, OfDevices, Peeked, Pipeline, Ratio, Rebase, ScaleAddress, ScaleTime, SinceFirst, Step, TimeRange,
@@ -12,11 +13,12 @@ use weir_trace::filter::{
 use weir_trace::write::{self, Class, Target, Writer, Written};
 use weir_trace::{Reader, Unit};
 
-use super::output::{self, Classes};
 use super::source::{Source, apart, refused};
 use super::stat::unit;
 use super::words::whole;
+use super::written::{self, Classes};
 use crate::exit::bad_input;
+use crate::output::{self, Output};
 
 const LOOKED_AT: usize = 4096;
 /// Files that are written at once.
@@ -78,10 +80,10 @@ pub struct Args {
     scale_time: Option<Ratio>,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let target = match (&args.target, &args.out) {
-        (Some(name), _) => output::target("--as", name)?,
-        (None, Some(out)) => output::target_of(out),
+        (Some(name), _) => written::target("--as", name)?,
+        (None, Some(out)) => written::target_of(out),
         (None, None) => Target::Parquet,
     };
     let steps = Steps::of(&args)?;
@@ -101,7 +103,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         (None, None) => return Err(bad_input("give --out FILE or --split-by-device DIR")),
     };
-    say(&pipeline, &written);
+    if output.is_json() {
+        output::document(&document(&pipeline, &written)?)?;
+    } else {
+        say(&pipeline, &written);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -215,7 +221,7 @@ fn split(
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::btree_map::Entry::Vacant(entry) => {
                 let name = pipeline.devices().name(request.device);
-                let file = output::file_of(folder, request.device, &name, target);
+                let file = written::file_of(folder, request.device, &name, target);
                 entry.insert(target.create(&file, class).map_err(refused)?)
             }
         };
@@ -237,6 +243,22 @@ fn say(pipeline: &Pipeline, written: &[Written]) {
             println!("  {note}");
         }
     }
-    written.iter().for_each(output::say);
-    output::say_of_source(pipeline);
+    written.iter().for_each(written::say);
+    written::say_of_source(pipeline);
+}
+
+/// The same for programs.
+fn document(pipeline: &Pipeline, found: &[Written]) -> anyhow::Result<Value> {
+    let steps: Vec<Value> = pipeline
+        .counts()
+        .into_iter()
+        .map(|step| {
+            json!({
+                "name": step.name, "requests_in": step.taken, "requests_out": step.given, "notes": step.notes,
+            })
+        })
+        .collect();
+    let files = found.iter().map(written::document).collect::<anyhow::Result<Vec<_>>>()?;
+    let source = written::document_of_source(pipeline);
+    Ok(json!({"requests": pipeline.read(), "steps": steps, "files": files, "source": source}))
 }

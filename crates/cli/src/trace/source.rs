@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
 use weir_trace::filter::Sorted;
 use weir_trace::{Error, FORMATS, Options, Reader, Table};
 
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output};
 
 /// Name of weir's own table among the formats.
 const TABLE: &str = "requests";
@@ -112,12 +114,20 @@ pub fn apart(from: &Path, out: &Path) -> anyhow::Result<()> {
 #[derive(clap::Args)]
 pub struct FormatsArgs {}
 
-pub fn formats(_: FormatsArgs) -> anyhow::Result<ExitCode> {
+pub fn formats(_: FormatsArgs, output: Output) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
-    for format in FORMATS {
-        println!("{:<18} {}", format.name, format.about);
+    let of_weir = (TABLE, "weir's own requests.parquet; since the start of the run");
+    let formats = || FORMATS.iter().map(|format| (format.name, format.about)).chain([of_weir]);
+    if output.is_json() {
+        let named = |(name, about): (&str, &str)| json!({"name": name, "description": about});
+        let formats: Vec<Value> = formats().map(named).collect();
+        let options: Vec<Value> = Options::KEYS.iter().copied().map(named).collect();
+        output::document(&json!({"formats": formats, "options": options}))?;
+        return Ok(ExitCode::SUCCESS);
     }
-    println!("{TABLE:<18} weir's own requests.parquet; since the start of the run");
+    for (name, about) in formats() {
+        println!("{name:<18} {about}");
+    }
     println!("\nWhat some of them have to be told, with --option KEY=VALUE:");
     for (key, says) in Options::KEYS {
         println!("{key:<18} {says}");

@@ -10,6 +10,7 @@ use weir_trace::stat::{self, Distribution, Report};
 use super::source::{Source, refused};
 use super::words::{bytes, number, percent, time, whole};
 use crate::exit::{self, bad_input};
+use crate::output::{self, Output};
 
 /// Requests that are looked at to tell blocks from objects.
 const LOOKED_AT: usize = 4096;
@@ -31,9 +32,6 @@ pub struct Args {
     /// Bytes of a block of the working set
     #[arg(long, value_name = "BYTES", default_value_t = 4096)]
     block_bytes: u64,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// The unit that `--unit` and `--block-bytes` ask for; `None` if it is to be told from the trace.
@@ -59,16 +57,16 @@ struct Document<'a> {
     report: &'a Report,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let wanted = unit(args.unit.as_deref(), args.block_bytes)?;
     let opened = args.source.open()?;
     let (mut reader, told) = Peeked::new(opened.reader, LOOKED_AT, Unit::detect);
     let report = stat::of(&mut reader, wanted.unwrap_or(told)).map_err(refused)?;
     exit::quiet_on_closed_pipe();
-    if args.json {
+    if output.is_json() {
         let file = args.source.path.display().to_string();
         let document = Document { format: 1, file, trace_format: opened.format, report: &report };
-        println!("{}", serde_json::to_string_pretty(&document)?);
+        output::document(&document)?;
     } else {
         println!("{} ({})", args.source.path.display(), opened.format);
         print(&report);

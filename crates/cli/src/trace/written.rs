@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use weir_trace::Reader;
 use weir_trace::write::{Class, Target, Written};
 
 use super::words::{bytes, whole};
 use crate::exit::bad_input;
+use crate::output::WrittenFile;
 
 /// How the table of requests names its classes.
 #[derive(clap::Args)]
@@ -65,6 +67,24 @@ pub fn say_of_source(reader: &dyn Reader) {
     for (what, count) in skipped.noted() {
         println!("  noted: {} {what}", whole(*count));
     }
+}
+
+/// The same of a written trace for programs.
+pub fn document(written: &Written) -> anyhow::Result<Value> {
+    let mut file = json!(WrittenFile::at(&written.path)?);
+    file["requests"] = written.requests.into();
+    file["end_bytes"] = written.end_bytes.into();
+    file["losses"] =
+        written.losses.iter().map(|(what, count)| json!({"what": what, "requests": count})).collect();
+    Ok(file)
+}
+
+/// The same of the reader for programs.
+pub fn document_of_source(reader: &dyn Reader) -> Value {
+    let skipped = reader.skipped();
+    let noted: Vec<Value> =
+        skipped.noted().iter().map(|(what, count)| json!({"what": what, "records": count})).collect();
+    json!({"skipped_records": skipped.count(), "noted": noted})
 }
 
 /// The name of a device as the name of a file in a folder: nothing in it leads out of it.
