@@ -233,7 +233,7 @@ validate-drives: setup ## Compare the disk models with traces of real drives (TR
 packages: setup ## Build the wheel, the Debian package and the Ansible collection in dist/ (on Debian 12; see docs/how-to/install.md)
 	@setup/package/build.sh
 
-test-packages: packages ## Install the packages in clean roots of Debian and run a study with each (DIST=trixie: one release; some minutes, needs root)
+test-packages: packages ## Install the packages in clean roots of Debian 12 and 13 and run a study with each (DIST=trixie: one release; DIST=noble: Ubuntu 24.04; needs root)
 	@tests/packages/run.sh $(if $(filter command,$(origin DIST)),$(DIST),bookworm trixie)
 
 ##@ Development
