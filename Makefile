@@ -44,7 +44,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-engines test-unsafe test-fresh packages test-packages fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-campaign bench-caches bench-simulator bench-studies bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-engines test-unsafe test-fresh packages test-packages test-image fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-campaign bench-caches bench-simulator bench-studies bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -235,6 +235,9 @@ packages: setup ## Build the wheel, the Debian package and the Ansible collectio
 
 test-packages: packages ## Install the packages in clean roots of Debian 12 and 13 and run a study with each (DIST=trixie: one release; DIST=noble: Ubuntu 24.04; needs root)
 	@tests/packages/run.sh $(if $(filter command,$(origin DIST)),$(DIST),bookworm trixie)
+
+test-image: packages ## Build the container image from the packages, and run a study in it (some minutes, needs root and podman)
+	@tests/packages/image.sh
 
 ##@ Development
 

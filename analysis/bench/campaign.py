@@ -2,14 +2,16 @@
 
     python analysis/bench/campaign.py [--runs 2000] [--pairs 5] [--workers 2] [--out /dev/shm]
 
-Both sides simulate the same study of short runs: almost all of the time is cost of a run, not of simulation. Neither
-waits for a disk: results are on tmpfs. CPU time is that of all processes: submitter, `weir gather`, Dask's
-scheduler, its workers and their `weir simulate`. Dask is running before the first pair. Results are deleted.
+Both sides simulate the same study of short runs: almost all of the time is cost of a run, not of
+simulation. Neither waits for a disk: results are on tmpfs. CPU time is that of all processes: submitter,
+`weir gather`, Dask's scheduler, its workers and their `weir simulate`. Dask is running before the first pair.
+Results are deleted.
 """
 
 import argparse
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -53,6 +55,8 @@ def main() -> None:
     for name, least in (("runs", CELLS), ("pairs", 1), ("workers", 1)):
         if getattr(options, name) < least:
             parser.error(f"--{name}: found {getattr(options, name)}, expected at least {least}")
+    # Processes of Dask and results are removed after SIGTERM too.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     repetitions = options.runs // CELLS
     runs = repetitions * CELLS
     print(f"{os.cpu_count()} CPUs, load average {os.getloadavg()[0]:.1f}; {runs} runs\n")
@@ -71,12 +75,18 @@ def main() -> None:
                 }
                 # The first of a pair changes, in case one side leaves something to the other.
                 order = sorted(sides, reverse=pair % 2 == 0)
-                used = {side: measured(cluster, study, folder / "results", sides[side], runs) for side in order}
+                used = {
+                    side: measured(cluster, study, folder / "results", sides[side], runs) for side in order
+                }
                 (one_s, one_cpu_s), (dask_s, dask_cpu_s) = used["jobs"], used["dask"]
                 each = [second / runs * 1000 for second in (one_s, dask_s, one_cpu_s, dask_cpu_s)]
                 found.append((each[1] - each[0], each[3] - each[2]))
                 row = (each[0], each[1], found[-1][0], each[2], each[3], found[-1][1])
-                print(f"{pair + 1:4}" + "".join(f"{value:{w}.2f}" for value, w in zip(row, (9, 7, 7) * 2, strict=True)), flush=True)
+                print(
+                    f"{pair + 1:4}"
+                    + "".join(f"{value:{w}.2f}" for value, w in zip(row, (9, 7, 7) * 2, strict=True)),
+                    flush=True,
+                )
             parts = cluster.cpu_s()
     print()
     for at, what in enumerate(("elapsed", "CPU time")):
@@ -87,7 +97,10 @@ def main() -> None:
             f"({values[0]:.2f} to {values[-1]:.2f}); target at most {TARGET_MS:g}: "
             + ("attained" if median <= TARGET_MS else "MISSED")
         )
-    print(f"CPU time of Dask's processes in all pairs, start included: scheduler {parts[0]:.1f} s, workers {parts[1]:.1f} s")
+    print(
+        f"CPU time of Dask's processes in all pairs, start included: scheduler {parts[0]:.1f} s, "
+        f"workers {parts[1]:.1f} s"
+    )
     print(f"load average {os.getloadavg()[0]:.1f}")
 
 
@@ -101,9 +114,18 @@ class Cluster:
 
     def __enter__(self) -> "Cluster":
         file = self._folder / "scheduler.json"
-        self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+        self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
+        )
         for _ in range(self._count):
-            options = ("--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(self._folder))
+            options = (
+                "--no-nanny",
+                "--nthreads",
+                "1",
+                "--no-dashboard",
+                "--local-directory",
+                str(self._folder),
+            )
             self._start("worker", "--scheduler-file", str(file), *options)
         try:
             from distributed import Client

@@ -15,6 +15,7 @@ for dist in "$@"; do
     (
         make_root packages "$dist" ca-certificates,python3-venv
         cp --recursive dist "$root/opt/dist"
+        cp tests/packages/tiny.yml "$root/root/"
         in_root tests/packages/inside.sh "$dist"
     )
     say "$dist: the packages work"
