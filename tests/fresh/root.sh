@@ -44,7 +44,7 @@ debian_sources() {
 # Sets `sources` and `options` of make_root. Debian has no key of Ubuntu's archive: it is fetched, and compared with a fixed checksum.
 ubuntu_sources() {
     local archive=http://archive.ubuntu.com/ubuntu keyring=ubuntu-keyring_2023.11.28.1_all.deb
-    /usr/lib/apt/apt-helper -qq download-file "$archive/pool/main/u/ubuntu-keyring/$keyring" "$place/$keyring" \
+    /usr/lib/apt/apt-helper -qq -o APT::Sandbox::User=root download-file "$archive/pool/main/u/ubuntu-keyring/$keyring" "$place/$keyring" \
         SHA256:36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8 ||
         refuse "the key of Ubuntu's archive cannot be fetched: check that this machine reaches $archive, then again"
     dpkg-deb --extract "$place/$keyring" "$place/keyring"
