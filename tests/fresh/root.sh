@@ -48,7 +48,7 @@ ubuntu_sources() {
         SHA256:36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8 ||
         refuse "the key of Ubuntu's archive cannot be fetched: check that this machine reaches $archive, then again"
     dpkg-deb --extract "$place/$keyring" "$place/keyring"
-    options=(--keyring="$place/keyring/usr/share/keyrings/ubuntu-archive-keyring.gpg")
+    options=(--include=apt --keyring="$place/keyring/usr/share/keyrings/ubuntu-archive-keyring.gpg")
     # fio and blktrace are in universe.
     sources=("deb $archive $dist main universe")
 }
