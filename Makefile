@@ -44,7 +44,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-unsafe test-fresh packages test-packages fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-caches bench-simulator bench-studies bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-engines test-unsafe test-fresh packages test-packages test-image fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-campaign bench-caches bench-simulator bench-studies bench-schedulers bench-web bench-hosts validate-drives
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -147,6 +147,10 @@ test-cluster: setup ## Lose hosts, vary options of network file systems, look fo
 test-controllers: setup ## Test disk weights, and the move of the I/O controller to cgroup version 2 and back (some minutes, needs root)
 	WEIR_PATIENCE_S=400 $(PYTHON) -m pytest -m controllers tests
 
+test-engines: setup ## Simulate by GNU parallel, HyperQueue, Slurm and Dask on Slurm, on this machine (installs them; needs root)
+	@setup/engines/install.sh
+	PYTHONPATH=.weir/engines WEIR_ENGINES=all $(PYTHON) -m pytest -rs tests/test_engines.py
+
 test-guest: setup ## Run tests that need another kernel in an emulated machine (see CONTRIBUTING.md)
 	$(PYTHON) -m pytest -m guest tests/guest
 
@@ -197,6 +201,9 @@ bench-traces: setup ## Speed of the trace readers, compared with pandas (and lib
 bench-analysis: setup ## Time and memory of metrics, summary and report, beside DuckDB (ROWS=1e7: requests of the largest run; RUNS=1000)
 	$(PYTHON) analysis/bench/analysis.py --rows $(call quoted,$(ROWS)) --runs $(call quoted,$(RUNS))
 
+bench-campaign: setup ## Overhead of Dask for each run, in interleaved pairs with weir simulate --jobs 2 (RUNS=2000)
+	$(PYTHON) analysis/bench/campaign.py $(if $(filter command,$(origin RUNS)),--runs $(call quoted,$(RUNS)))
+
 bench-caches: setup ## Rate of the cache simulators, compared with libCacheSim
 	@crates/cache/bench_caches.sh
 
@@ -226,8 +233,11 @@ validate-drives: setup ## Compare the disk models with traces of real drives (TR
 packages: setup ## Build the wheel, the Debian package and the Ansible collection in dist/ (on Debian 12; see docs/how-to/install.md)
 	@setup/package/build.sh
 
-test-packages: packages ## Install the packages in clean roots of Debian and run a study with each (DIST=trixie: one release; some minutes, needs root)
+test-packages: packages ## Install the packages in clean roots of Debian 12 and 13 and run a study with each (DIST=trixie: one release; DIST=noble: Ubuntu 24.04; needs root)
 	@tests/packages/run.sh $(if $(filter command,$(origin DIST)),$(DIST),bookworm trixie)
+
+test-image: packages ## Build the container image from the packages, and run a study in it (some minutes, needs root and podman)
+	@tests/packages/image.sh
 
 ##@ Development
 

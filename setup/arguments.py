@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("netns", "qemu", "ssh")
+#: Of test-fresh; test-packages knows Ubuntu 24.04 too.
 DISTRIBUTIONS = ("bookworm", "trixie")
 FORMS = ("parquet", "csv", "arrow")
 #: Targets that read STUDY.
@@ -70,7 +71,8 @@ def problems(goals, given, values):
     if "export" in goals:
         yield from choice_problems("FORM", values["FORM"] or FORMS[0], FORMS)
     if {"test-fresh", "test-packages"} & set(goals):
-        yield from choice_problems("DIST", values["DIST"], DISTRIBUTIONS)
+        known = DISTRIBUTIONS if "test-fresh" in goals else (*DISTRIBUTIONS, "noble")
+        yield from choice_problems("DIST", values["DIST"], known)
         yield from choice_problems("TESTS", values["TESTS"], ("yes", "no"))
 
 

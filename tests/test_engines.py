@@ -1,6 +1,10 @@
-"""`weir plan --tasks` under the engines that it is made for: GNU parallel, and Slurm on one node."""
+"""`weir plan --tasks` under the engines that it is made for: GNU parallel, HyperQueue, and Slurm on one node.
+
+`make test-engines` installs them; a test whose engine is absent fails there, and is skipped elsewhere.
+"""
 
 import contextlib
+import importlib
 import os
 import shutil
 import signal
@@ -13,10 +17,24 @@ import pytest
 from support import ROOT, WEIR, hidden, wait_for, weir
 from test_simulate import STUDY, contents
 
-#: Programs of a Slurm cluster on one node: apt-get install slurmctld slurmd slurm-client munge.
+#: Programs of a Slurm cluster on one node.
 SLURM = ("slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scancel", "munged")
 PATH = f"{os.environ['PATH']}:/usr/sbin"
-ABSENT = [name for name in SLURM if shutil.which(name, path=PATH) is None]
+#: `make test-engines` sets it: no engine may be absent.
+ALL = os.environ.get("WEIR_ENGINES") == "all"
+
+
+def require(programs):
+    """Skips a test whose programs are absent."""
+    absent = [name for name in programs if shutil.which(name, path=PATH) is None]
+    if absent and not ALL:
+        pytest.skip(f"no {', '.join(absent)}: make test-engines installs them")
+    assert not absent
+
+
+def package(name):
+    """A Python package; the test is skipped where it is absent."""
+    return importlib.import_module(name) if ALL else pytest.importorskip(name, reason="make test-engines")
 
 
 @pytest.fixture
@@ -36,13 +54,38 @@ def check_whole(folder):
     assert hidden(folder / "results/trial") == []
 
 
-@pytest.mark.skipif(shutil.which("parallel") is None, reason="GNU parallel: apt-get install parallel")
 def test_gnu_parallel(study):
+    require(["parallel"])
     with (study / "tasks.txt").open() as tasks:
         done = subprocess.run(
             ["parallel", "--jobs", "2"], stdin=tasks, cwd=ROOT, capture_output=True, text=True, check=False,
             env=os.environ | {"HOME": str(study)},
         )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    check_whole(study)
+
+
+def test_hyperqueue(study):
+    """Server and worker of HyperQueue on this host, by its Python API: PyPI has no `hq` program."""
+    hyperqueue = package("hyperqueue")
+    # In a process of its own: server and worker are threads of it, and it sets no end to them.
+    script = """
+import sys, hyperqueue
+from hyperqueue.cluster import WorkerConfig
+folder, root, tasks = sys.argv[1:]
+with hyperqueue.LocalCluster(server_dir=folder) as cluster:
+    cluster.start_worker(WorkerConfig(cores=2))
+    job = hyperqueue.Job(default_workdir=root, max_fails=None)
+    for line in open(tasks):
+        job.program(["sh", "-c", line], stdout=None, stderr=None)
+    cluster.client().wait_for_jobs([cluster.client().submit(job)])
+"""
+    (study / "hq").mkdir()
+    path = os.pathsep.join([str(Path(hyperqueue.__file__).parents[1]), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", script, study / "hq", ROOT, study / "tasks.txt"],
+        env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     check_whole(study)
 
@@ -73,8 +116,7 @@ def free_port():
 @pytest.fixture
 def slurm(tmp_path):
     """A Slurm cluster of this host on loopback; returns the environment of its commands."""
-    if ABSENT:
-        pytest.skip(f"no {', '.join(ABSENT)}: apt-get install slurmctld slurmd slurm-client munge")
+    require(SLURM)
     if os.geteuid() != 0:
         pytest.skip("slurmd needs root")
     place = tmp_path / "slurm"
@@ -196,7 +238,7 @@ def test_slurm_array_whose_workers_are_killed(study, slurm):
 
 @pytest.mark.filterwarnings("ignore")
 def test_dask_jobqueue_starts_workers_by_slurm(study, slurm, monkeypatch):
-    jobqueue = pytest.importorskip("dask_jobqueue", reason="pip install dask-jobqueue")
+    jobqueue = package("dask_jobqueue")
     for name in ("SLURM_CONF", "PATH"):
         monkeypatch.setenv(name, slurm[name])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "analysis"), *sys.path]))

@@ -344,6 +344,8 @@ def _version(text):
         (("hosts", "N=0"), "N=0: give a whole number of 1 or more"),
         (("molecule", "ROLE=ngnix"), "ROLE=ngnix: unknown role, did you mean `nginx`?"),
         (("test-fresh", "DIST=bookwurm"), "DIST=bookwurm: unknown distribution, did you mean `bookworm`?"),
+        (("test-fresh", "DIST=noble"), "DIST=noble: unknown distribution (known: bookworm, trixie)"),
+        (("test-packages", "DIST=nobel"), "DIST=nobel: unknown distribution, did you mean `noble`?"),
         (("compare", "A=results/quick"), "B: compare needs it"),
         (("watch", "STUDY=quikc"), "STUDY=quikc: unknown study, did you mean `quick`?"),
         (("export", "TO=tables", "FORM=xls"), "FORM=xls: unknown value (known: parquet, csv, arrow)"),

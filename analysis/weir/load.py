@@ -290,6 +290,7 @@ def load_study(path: Path | str, read: Callable[[Path, dict[str, Any]], Run | No
         for run_id, entry in planned.items()
         if precision and run_id not in found and entry.get("block", 0) >= asked
     )
+    known = found | set(not_needed)
     verified = Verified(path)
     read = read or (lambda folder, entry: load_run(folder, entry, verified))
     try:
@@ -307,9 +308,7 @@ def load_study(path: Path | str, read: Callable[[Path, dict[str, Any]], Run | No
         factors=_factors(plan, plan_path),
         classes=_all_classes(list(planned.values()), plan_path),
         runs=tuple(sorted((run for run in runs if run is not None), key=lambda run: run.order)),
-        missing={
-            n: entry.get("levels") or {} for n, entry in planned.items() if n not in {*found, *not_needed}
-        },
+        missing={n: entry.get("levels") or {} for n, entry in planned.items() if n not in known},
         # Runs of an earlier plan with this name are not part of the design.
         stray=tuple(sorted(found - planned.keys())) if label is None else (),
         comparison=_comparison(plan, plan_path),

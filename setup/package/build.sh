@@ -23,7 +23,9 @@ if [[ $("$tools/bin/cargo-deb" --version 2>/dev/null) != "cargo-deb $cargo_deb" 
     logged .weir/logs/cargo-deb.log cargo install --quiet --locked --root "$tools" --version "=$cargo_deb" cargo-deb ||
         refuse "cargo-deb cannot be built: check the network, then again (log: .weir/logs/cargo-deb.log)"
 fi
-logged .weir/logs/maturin.log uv pip install --python .venv/bin/python --require-hashes -r setup/package/requirements.lock ||
+# In an environment of its own: .venv has the packages of requirements.lock only.
+{ [[ -x $tools/python/bin/python ]] || logged .weir/logs/maturin.log uv venv "$tools/python"; } &&
+    logged .weir/logs/maturin.log uv pip install --python "$tools/python" --require-hashes -r setup/package/requirements.lock ||
     refuse "maturin cannot be fetched: check the network, then again (log: .weir/logs/maturin.log)"
 
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -42,7 +44,7 @@ trap finish EXIT
 mkdir -p "$parts/static"
 ln --symbolic --force "$libraries/libelf.a" "$libraries/libz.a" "$parts/static/"
 say "building the wheel of weir $version"
-logged .weir/logs/wheel.log maturin build --release --locked --auditwheel check --out "$new" -- -L "native=$parts/static" ||
+logged .weir/logs/wheel.log "$tools/python/bin/maturin" build --release --locked --auditwheel check --out "$new" -- -L "native=$parts/static" ||
     refuse "the wheel cannot be built (log: .weir/logs/wheel.log)"
 
 say "building the Debian package of weir $version"

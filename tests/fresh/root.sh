@@ -1,11 +1,11 @@
-# Clean roots of Debian in a temporary folder, for run.sh here and in tests/packages.
+# Clean roots of Debian or Ubuntu in a temporary folder, for run.sh here and in tests/packages.
 # shellcheck shell=bash
 # The caller has read setup/say.sh and setup/apt.sh, and is root. Mounts are made in a mount namespace of their own: they end with its
 # last process, and nothing is unmounted here.
 
 # Makes a root: make_root NAME DIST PACKAGES; sets `root`, and `place`, which is removed when the script ends. Call it once.
 make_root() {
-    local name=$1 dist=$2 packages=$3 host_dist file sources=()
+    local name=$1 dist=$2 packages=$3 file options=() sources=()
     command -v mmdebstrap >/dev/null || (apt_update && apt_install mmdebstrap)
     place=$(mktemp --directory --tmpdir="${TMPDIR:-/var/tmp}" "weir-$name.XXXXXX")
     root=$place/root
@@ -13,14 +13,13 @@ make_root() {
     # A signal ends the script by way of the trap above.
     trap 'exit 1' INT TERM HUP
 
-    # This machine's own sources with the other distribution's name, where it is a Debian; else mmdebstrap's default.
-    host_dist=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-    # shellcheck disable=SC2016 # apt-get replaces these, not the shell
-    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Component: main' 'Origin: Debian' |
-        grep " $host_dist" | sed "s/ $host_dist/ $dist/" | sort --unique >"$place/sources.list" || true
-    [[ ! -s $place/sources.list ]] || sources=("$place/sources.list")
-    say "making a clean root of Debian $dist in $root"
-    logged "$place/mmdebstrap.log" mmdebstrap --variant=minbase --include="$packages" "$dist" "$root" "${sources[@]}" || {
+    if [[ $dist == noble ]]; then
+        ubuntu_sources
+    else
+        debian_sources
+    fi
+    say "making a clean root of $dist in $root"
+    logged "$place/mmdebstrap.log" mmdebstrap --variant=minbase --include="$packages" "${options[@]}" "$dist" "$root" "${sources[@]}" || {
         tail "$place/mmdebstrap.log" >&2
         exit 1
     }
@@ -30,6 +29,28 @@ make_root() {
     for file in /etc/ssl/certs/ca-certificates.crt /etc/pip.conf ~/.config/pip/pip.conf ~/.config/uv/uv.toml "${CARGO_HOME:-$HOME/.cargo}/config.toml"; do
         [[ ! -e $file ]] || install -D --mode=644 "$file" "$root/${file/#${CARGO_HOME:-$HOME/.cargo}//opt/cargo}"
     done
+}
+
+# Sets `sources` of make_root: this machine's own with the other release's name, where it is a Debian; else mmdebstrap's default.
+debian_sources() {
+    local host_dist
+    host_dist=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+    # shellcheck disable=SC2016 # apt-get replaces these, not the shell
+    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Component: main' 'Origin: Debian' |
+        grep " $host_dist" | sed "s/ $host_dist/ $dist/" | sort --unique >"$place/sources.list" || true
+    [[ ! -s $place/sources.list ]] || sources=("$place/sources.list")
+}
+
+# Sets `sources` and `options` of make_root. Debian has no key of Ubuntu's archive: it is fetched, and compared with a fixed checksum.
+ubuntu_sources() {
+    local archive=http://archive.ubuntu.com/ubuntu keyring=ubuntu-keyring_2023.11.28.1_all.deb
+    /usr/lib/apt/apt-helper -qq -o APT::Sandbox::User=root download-file "$archive/pool/main/u/ubuntu-keyring/$keyring" "$place/$keyring" \
+        SHA256:36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8 ||
+        refuse "the key of Ubuntu's archive cannot be fetched: check that this machine reaches $archive, then again"
+    dpkg-deb --extract "$place/$keyring" "$place/keyring"
+    options=(--include=apt --keyring="$place/keyring/usr/share/keyrings/ubuntu-archive-keyring.gpg")
+    # fio and blktrace are in universe.
+    sources=("deb $archive $dist main universe")
 }
 
 remove_root() {

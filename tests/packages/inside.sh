@@ -83,22 +83,7 @@ for program in fio mkfs.xfs mkfs.btrfs blktrace fusermount3 ip modprobe; do
 done
 if [[ -e /dev/fuse && -e /dev/loop-control ]]; then
     step "root: a study on modelled disks, by the collection"
-    cat >studies/tiny.yml <<END
-name: tiny
-question: Do the packages run a study on modelled disks?
-testbed: device
-seed: 7
-repetitions: 1
-warmup_s: 0.2
-duration_s: 1
-capture: optional
-storage: {profile: hdd-7200, heads: 2, size_mib: 128}
-classes:
-  text: {workload: poisson-text, clients: 40}
-factors:
-  scheduler: [none, mq-deadline]
-hold: {filesystem: ext4}
-END
+    cp /root/tiny.yml studies/
     ANSIBLE_COLLECTIONS_PATH=/home/user/.ansible/collections .venv/bin/ansible-playbook -i "$inventory" weir.qos.study \
         -e study=tiny -e weir_state=/run/weir-packages >/tmp/play 2>&1 || { cat /tmp/play; fail "the study on devices"; }
     [[ $(find results/tiny -name verdict.json | wc -l) == 2 && -s results/tiny/report.html ]] || fail "there are not 2 runs and a report in results/tiny"
