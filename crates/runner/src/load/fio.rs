@@ -188,10 +188,9 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
         let _ = write!(text, "[{client}]\nwrite_iolog=issue.{client}.log\nwrite_lat_log={client}\n");
         if let Some(group) = of_clients.get(client as usize) {
             // The parent of the shell is the client's process. fio sends the output to a file, and gives the client up if
-            // the shell fails, as it does when the pipe has no writer any more.
+            // the shell fails, as it does when the pipe has no writer any more. A semicolon would begin a comment.
             let files: Vec<_> = group.member_files().iter().map(|file| file.display().to_string()).collect();
-            let _ =
-                writeln!(text, "exec_prerun={{ echo $PPID | tee {} && read go <{GATE}; }}", files.join(" "));
+            let _ = writeln!(text, "exec_prerun=(echo $PPID | tee {} && read go <{GATE})", files.join(" "));
         }
         // Each client has its own address range.
         let _ = writeln!(text, "randseed={}", seed(run.seed, client));
