@@ -13,8 +13,8 @@ use crate::steady::is_steady;
 /// A solid-state disk with page mapping.
 ///
 /// Page n is on die n modulo the number of dies. A read waits for the current operation of its die, then is served first;
-/// a write completes when the buffer has its data, and the dies write the buffer out between the reads, first to their SLC
-/// caches if there are any. A die with too few erased blocks copies and erases before it writes, one step at a time. At the
+/// a write completes when the buffer has its data (without a buffer, when the flash has), and the dies write the buffer out between
+/// the reads, first to their SLC caches if there are any. A die with too few erased blocks copies and erases before it writes, one step at a time. At the
 /// start the device is full, written in order, and its SLC caches are empty.
 #[derive(Clone, Debug)]
 pub struct FlashSsd {
@@ -65,7 +65,7 @@ struct Underway {
     next_unit: u64,
     end_unit: u64,
     units: u64,
-    /// Reads of units that are not done.
+    /// Reads of pages that are not done; without a buffer, writes of units.
     left: u64,
     done_ns: u64,
 }
@@ -83,8 +83,8 @@ struct Die {
     /// When it will look whether it was idle long enough.
     look_ns: Option<u64>,
     reads: VecDeque<Part>,
-    /// Units in the buffer, and when their data are there.
-    writes: VecDeque<(u64, u64)>,
+    /// Units in the buffer.
+    writes: VecDeque<Pending>,
     work: Work,
 }
 
@@ -98,13 +98,23 @@ struct Part {
     sense_ns: u64,
 }
 
+/// A unit that is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pending {
+    unit: u64,
+    /// The request.
+    id: u64,
+    /// When its data are there.
+    there_ns: u64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Idle,
     Read(Part),
-    Write(u64),
+    Write(Pending),
     /// Writes a unit to the SLC cache.
-    WriteSlc(u64),
+    WriteSlc(Pending),
     /// Moves the oldest unit of the SLC cache to the other blocks.
     Fold(u32),
     Clean,
@@ -313,15 +323,16 @@ impl FlashSsd {
                 continue;
             };
             let first_unit = request.end_unit - request.units;
-            while request.next_unit < request.end_unit && self.buffer_used < self.options.buffer_units.max(1)
-            {
+            let room = if self.options.is_buffered() { self.options.buffer_units } else { u32::MAX };
+            while request.next_unit < request.end_unit && self.buffer_used < room {
                 let unit = request.next_unit;
                 request.next_unit += 1;
                 let there_ns = request.data_ns + self.link_ns((request.next_unit - first_unit) * UNIT_BYTES);
                 self.buffer_used += 1;
                 *self.buffered.entry(unit).or_insert(0) += 1;
                 let (die, _) = self.die_of(unit);
-                self.dies[die].writes.push_back((unit, there_ns.min(request.ready_ns)));
+                let there_ns = there_ns.min(request.ready_ns);
+                self.dies[die].writes.push_back(Pending { unit, id, there_ns });
                 self.start(die, now_ns);
             }
             self.requests.insert(id, request);
@@ -329,7 +340,9 @@ impl FlashSsd {
                 return;
             }
             self.waiting.pop_front();
-            self.finish(id, now_ns.max(request.ready_ns));
+            if self.options.is_buffered() {
+                self.finish(id, now_ns.max(request.ready_ns));
+            }
         }
     }
 
@@ -345,21 +358,21 @@ impl FlashSsd {
         let end_ns;
         (die.work, end_ns) = if let Some(part) = die.reads.pop_front() {
             (Work::Read(part), now_ns.max(part.ready_ns) + part.sense_ns)
-        } else if let Some((unit, there_ns)) = die.writes.front().copied() {
+        } else if let Some(pending) = die.writes.front().copied() {
             let slc = options.slc.filter(|_| die.slc.has_room());
             match die.ftl.cleaning() {
                 Cleaning::Copy if slc.is_none() => {
                     (Work::Clean, now_ns + options.read_ns + options.program_unit_ns)
                 }
                 Cleaning::Erase if slc.is_none() => (Work::Clean, now_ns + options.erase_of(die)),
-                _ if there_ns > now_ns => return self.look(index, there_ns),
+                _ if pending.there_ns > now_ns => return self.look(index, pending.there_ns),
                 _ => {
                     die.writes.pop_front();
                     let free_ns = &mut self.channel_free_ns[channel];
                     *free_ns = (*free_ns).max(now_ns) + options.transfer_unit_ns;
                     match slc {
-                        Some(slc) => (Work::WriteSlc(unit), *free_ns + slc.program_unit_ns),
-                        None => (Work::Write(unit), *free_ns + options.program_unit_ns),
+                        Some(slc) => (Work::WriteSlc(pending), *free_ns + slc.program_unit_ns),
+                        None => (Work::Write(pending), *free_ns + options.program_unit_ns),
                     }
                 }
             }
@@ -425,7 +438,7 @@ impl FlashSsd {
                     }
                 }
             }
-            Work::Write(unit) | Work::WriteSlc(unit) => {
+            Work::Write(Pending { unit, id, .. }) | Work::WriteSlc(Pending { unit, id, .. }) => {
                 let (_, local) = self.die_of(unit);
                 let die = &mut self.dies[index];
                 die.used_ns = now_ns;
@@ -442,6 +455,14 @@ impl FlashSsd {
                     *count -= 1;
                     if *count == 0 {
                         self.buffered.remove(&unit);
+                    }
+                }
+                if !self.options.is_buffered()
+                    && let Some(request) = self.requests.get_mut(&id)
+                {
+                    request.left -= 1;
+                    if request.left == 0 {
+                        self.finish(id, now_ns);
                     }
                 }
                 self.fill_buffer(now_ns);
@@ -477,6 +498,7 @@ impl Device for FlashSsd {
             Op::Write => {
                 underway.ready_ns = data_ns + link_ns;
                 self.to_device_ns = underway.ready_ns;
+                underway.left = underway.units;
                 self.requests.insert(id, underway);
                 self.waiting.push_back(id);
                 self.fill_buffer(now_ns);

@@ -33,7 +33,7 @@ pub struct FlashOptions {
     pub interface_bytes_per_s: f64,
     /// Controller time for each command.
     pub command_overhead_ns: u64,
-    /// Units that may wait in the write buffer.
+    /// Units that may wait in the write buffer; 0: writes complete when the flash has them.
     pub buffer_units: u32,
     /// Choice of the block to clean.
     pub victims: Victims,
@@ -43,6 +43,13 @@ pub struct FlashOptions {
     pub slc: Option<SlcOptions>,
     /// Repeated reads of a page.
     pub retries: Option<Retries>,
+}
+
+impl FlashOptions {
+    /// Whether writes complete before the flash has them.
+    pub(crate) fn is_buffered(&self) -> bool {
+        self.buffer_units > 0
+    }
 }
 
 /// Blocks with one bit per cell, which take writes first. While a die is idle, the data are moved to the other blocks. When

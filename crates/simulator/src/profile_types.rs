@@ -66,7 +66,7 @@ pub struct FlashProfile {
     pub erase_ms: f64,
     /// Flash beyond the capacity, in percent of it.
     pub over_provisioning_percent: f64,
-    /// What may wait to be written; a write completes when its data are there.
+    /// What may wait to be written; a write completes when its data are there. 0: a write completes when the flash has it.
     pub write_buffer_kib: u32,
     /// Between device and host, in 10^6 bytes a second.
     pub interface_mb_s: f64,
@@ -302,7 +302,8 @@ impl SsdProfile {
             within("flash.block_kib", f64::from(flash.block_kib), 4.0, 1e6)?;
             within("flash.erase_ms", flash.erase_ms, 0.0, 1e4)?;
             within("flash.over_provisioning_percent", flash.over_provisioning_percent, 0.0, 1e3)?;
-            within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), 4.0, 1e8)?;
+            let least_kib = if flash.write_buffer_kib == 0 { 0.0 } else { 4.0 };
+            within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), least_kib, 1e8)?;
             within("flash.interface_mb_s", flash.interface_mb_s, 1e-3, 1e6)?;
             if let Some(slc) = &flash.slc {
                 within("flash.slc.capacity_percent", slc.capacity_percent, 0.0, 100.0)?;

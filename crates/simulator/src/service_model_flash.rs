@@ -115,7 +115,15 @@ impl ServiceModel for FlashSsd {
         let options = self.options();
         let (units, pages_on_die) = self.extent(&request);
         match request.op {
-            Op::Write => options.command_overhead_ns + self.link_ns(u64::from(request.size_bytes)),
+            Op::Write => {
+                let unbuffered_ns = if options.is_buffered() {
+                    0
+                } else {
+                    let page_units = units.min(u64::from(options.page_units));
+                    (pages_on_die * page_units) * (options.program_unit_ns + options.transfer_unit_ns)
+                };
+                options.command_overhead_ns + self.link_ns(u64::from(request.size_bytes)) + unbuffered_ns
+            }
             Op::Read => {
                 let on_channel = units.div_ceil(u64::from(options.channels.max(1)));
                 let channel_ns =
