@@ -8,7 +8,7 @@ use crate::flash_options::{FlashCounts, FlashOptions, UNIT_BYTES};
 use crate::ftl::{Cleaning, Ftl, FtlOptions};
 use crate::random_phase::RandomPhase;
 use crate::slc_cache::SlcCache;
-use crate::steady::is_steady;
+use crate::steady::{MOST_ROUNDS, Preconditioning, is_steady};
 
 /// A solid-state disk with page mapping.
 ///
@@ -41,6 +41,7 @@ pub struct FlashSsd {
     retries: u64,
     /// Copies and erases of the preconditioning.
     before: (u64, u64),
+    preconditioning: Option<Preconditioning>,
     order: u64,
     /// The byte after the last request.
     head_bytes: u64,
@@ -48,9 +49,6 @@ pub struct FlashSsd {
 
 /// Repetitions of the read of a page, at most: then its data are restored from others.
 pub(crate) const MOST_RETRIES: u64 = 10;
-
-/// Rounds of preconditioning, at most (25, as SNIA's specification has it).
-const MOST_ROUNDS: usize = 25;
 
 /// A request that is not done.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +111,8 @@ enum Work {
     Idle,
     Read(Part),
     Write(Pending),
+    /// Holds a page in its register until the channel has it.
+    HandOver,
     /// Writes a unit to the SLC cache.
     WriteSlc(Pending),
     /// Moves the oldest unit of the SLC cache to the other blocks.
@@ -171,6 +171,7 @@ impl FlashSsd {
             chance: RandomPhase::new(seed),
             retries: 0,
             before: (0, 0),
+            preconditioning: None,
             order: 0,
             head_bytes: 0,
         }
@@ -193,6 +194,7 @@ impl FlashSsd {
         });
         counts.copied_units -= self.before.0;
         counts.erased_blocks -= self.before.1;
+        counts.preconditioning = self.preconditioning;
         counts
     }
 
@@ -200,6 +202,7 @@ impl FlashSsd {
     pub(crate) fn retimed(&self, of: &FlashSsd) -> Option<FlashSsd> {
         let arranged = |options: &FlashOptions| FlashOptions {
             read_ns: 0,
+            cache_register: true,
             program_unit_ns: 0,
             erase_ns: 0,
             transfer_unit_ns: 0,
@@ -215,11 +218,12 @@ impl FlashSsd {
     }
 
     /// Writes units at random until write amplification is steady ([`is_steady`]), without time: a device that was in use.
-    /// Returns the write amplification of each round, in which as many units are written as the device has. Erases count as
-    /// wear, and nothing else of it in [`counts`](Self::counts).
+    /// Returns the write amplification of each round, in which as many units are written as the device has;
+    /// [`counts`](Self::counts) has them too. Erases count as wear.
     pub fn precondition(&mut self, seed: u64) -> Vec<f64> {
         let mut chance = RandomPhase::new(seed);
         let units = self.capacity_bytes.div_ceil(UNIT_BYTES);
+        let mut kept = Preconditioning::new(units);
         let mut rounds = Vec::new();
         while rounds.len() < MOST_ROUNDS && !is_steady(&rounds) {
             let mut copied = 0;
@@ -234,8 +238,10 @@ impl FlashSsd {
                 ftl.write(local);
                 copied += ftl.copied_units - before;
             }
-            rounds.push(1.0 + copied as f64 / units as f64);
+            kept.add(copied);
+            rounds = kept.amplifications();
         }
+        self.preconditioning = Some(kept);
         let sum = |of: fn(&Ftl) -> u64| self.dies.iter().map(|die| of(&die.ftl)).sum();
         self.before = (sum(|ftl| ftl.copied_units), sum(|ftl| ftl.erased_blocks));
         rounds
@@ -409,7 +415,7 @@ impl FlashSsd {
     fn worked(&mut self, index: usize, now_ns: u64) {
         let work = std::mem::replace(&mut self.dies[index].work, Work::Idle);
         match work {
-            Work::Idle => {}
+            Work::Idle | Work::HandOver => {}
             Work::Clean => self.dies[index].ftl.clean(),
             Work::Fold(local) => {
                 let die = &mut self.dies[index];
@@ -426,6 +432,11 @@ impl FlashSsd {
                 let free_ns = &mut self.channel_free_ns[channel];
                 *free_ns = (*free_ns).max(now_ns) + u64::from(units) * self.options.transfer_unit_ns;
                 let channel_ns = *free_ns;
+                if !self.options.cache_register {
+                    self.dies[index].work = Work::HandOver;
+                    let order = self.next_order();
+                    self.working.push(Reverse((channel_ns, order, index as u32)));
+                }
                 let link_ns = self.link_ns(u64::from(units) * UNIT_BYTES);
                 self.from_device_ns = self.from_device_ns.max(now_ns) + link_ns;
                 let done_ns = channel_ns.max(self.from_device_ns);

@@ -1,6 +1,7 @@
 //! Size, times and counters of a flash device with a translation layer.
 
 use crate::ftl::Victims;
+use crate::steady::Preconditioning;
 
 /// Bytes of a unit, the smallest thing that is mapped and written.
 pub const UNIT_BYTES: u64 = 4096;
@@ -20,6 +21,8 @@ pub struct FlashOptions {
     pub spare_share: f64,
     /// Reading a page into the die's register.
     pub read_ns: u64,
+    /// Whether a die reads the next page while the channel takes the one before from a second register.
+    pub cache_register: bool,
     /// Writing one unit: a page's program time over the units of a page, since the controller fills pages.
     pub program_unit_ns: u64,
     /// Erasing a block.
@@ -92,6 +95,8 @@ pub struct FlashCounts {
     pub fewest_erases: u32,
     /// Repeated reads of pages.
     pub retries: u64,
+    /// How the device was brought to its state at the start, if it was written at random.
+    pub preconditioning: Option<Preconditioning>,
 }
 
 impl FlashCounts {

@@ -60,6 +60,6 @@ pub use rotation::Rotation;
 pub use seek::{SeekCurve, SeekCurveError};
 pub use seek_times::{SeekForm, SeekTimes};
 pub use ssd::{FlashTiming, Ssd};
-pub use steady::is_steady;
+pub use steady::{MOST_ROUNDS, Preconditioning, Steadiness, is_steady};
 pub use times::{DiskTimes, TimesError, TimesOptions};
 pub use write_cache::{Destage, WriteCacheOptions};

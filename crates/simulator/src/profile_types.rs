@@ -70,6 +70,10 @@ pub struct FlashProfile {
     pub write_buffer_kib: u32,
     /// Between device and host, in 10^6 bytes a second.
     pub interface_mb_s: f64,
+    /// Whether a die reads the next page while the channel takes the one before from a second register (the cache reads of ONFI).
+    /// Without it the die waits for the channel.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub cache_register: bool,
     /// The block that is cleaned next.
     #[serde(default, skip_serializing_if = "is_default")]
     pub garbage_collection: Victims,
@@ -121,6 +125,14 @@ pub struct RetryProfile {
     pub first_percent: f64,
     /// Repetitions that are followed by another, in percent; at most 10 follow each other.
     pub next_percent: f64,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -254,6 +266,7 @@ impl SsdProfile {
                 spare_share: flash.over_provisioning_percent / 100.0,
                 read_ns: ns(self.read_latency_us, 1e3),
                 program_unit_ns: program_unit_ns(self.write_latency_us),
+                cache_register: flash.cache_register,
                 erases_for_one: u64::from(flash.block_kib / 4).div_ceil(block_units),
                 erase_ns: ns(flash.erase_ms, 1e6),
                 transfer_unit_ns: ns(4096.0 / self.channel_mb_s, 1e3),

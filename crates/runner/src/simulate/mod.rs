@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use weir_records::{Request, TableWriter};
-use weir_simulator::FLASH_UNIT_BYTES;
+use weir_simulator::{FLASH_UNIT_BYTES, Preconditioning, Steadiness};
 use weir_simulator::server::{Limits, Outcome as Simulated, Served};
 use weir_study::{Records, Run, Testbed};
 
@@ -25,7 +25,7 @@ use crate::context::write_json;
 use crate::run::folder::{Durability, RunFolder};
 use crate::run::outcome::{Outcome, Timing};
 use crate::run::series as responses;
-use crate::validity::rule::{Status, Validity, is_invalid, outcome};
+use crate::validity::rule::{RuleOutcome, Status, Validity, is_invalid, outcome};
 use series::Series;
 use summary::Summary;
 
@@ -214,7 +214,57 @@ fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Validity {
             "no request in the measured interval. Make it longer, or use more clients".to_owned(),
         )
     };
-    Validity::of(vec![planned, some, saturated])
+    let rules = [planned, some, saturated].into_iter().chain(steady(simulated));
+    Validity::of(rules.collect())
+}
+
+/// Whether the flash devices that start in steady state attained it; `None` without such devices.
+fn steady(simulated: &Simulated) -> Option<RuleOutcome> {
+    let found = simulated.heads.iter().enumerate().filter_map(|(head, report)| {
+        let preconditioning = report.flash?.preconditioning?;
+        let steadiness = Steadiness::of(&preconditioning.amplifications());
+        Some((head, preconditioning.rounds, steadiness))
+    });
+    let is_steady = |steadiness: &Option<Steadiness>| steadiness.is_some_and(|found| found.is_steady());
+    // The first head that is not steady, else the last one.
+    let (mut found, mut chosen) = (found, None);
+    while !chosen.is_some_and(|(.., steadiness)| !is_steady(&steadiness))
+        && let Some(next) = found.next()
+    {
+        chosen = Some(next);
+    }
+    let (head, rounds, steadiness) = chosen?;
+    let text = steadiness.map_or_else(String::new, |found| {
+        format!(
+            "write amplification of the last 5 of {rounds} rounds of random writes on head {head}: mean {:.3}, range {:.1} %, \
+             slope {:+.1} %; steady are up to {:.0} % and {:.0} %",
+            found.mean,
+            found.range_share * 100.0,
+            found.slope_share * 100.0,
+            Steadiness::MOST_RANGE * 100.0,
+            Steadiness::MOST_SLOPE * 100.0
+        )
+    });
+    Some(if is_steady(&steadiness) {
+        outcome("R-STEADY", Status::Valid, text)
+    } else {
+        let remedy = "The device did not become steady. Make it larger, or give it more over-provisioning";
+        outcome("R-STEADY", Status::Invalid, format!("{text}. {remedy}"))
+    })
+}
+
+/// Rounds of a preconditioning for `observed.json`.
+fn rounds(preconditioning: &Preconditioning) -> serde_json::Value {
+    let amplifications = preconditioning.amplifications();
+    let steadiness = Steadiness::of(&amplifications);
+    json!({
+        "round_bytes": preconditioning.round_units * FLASH_UNIT_BYTES,
+        "write_amplification": amplifications,
+        "mean": steadiness.map(|found| found.mean),
+        "range_share": steadiness.map(|found| found.range_share),
+        "slope_share": steadiness.map(|found| found.slope_share),
+        "is_steady": steadiness.is_some_and(|found| found.is_steady()),
+    })
 }
 
 fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {
@@ -239,6 +289,9 @@ fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {
                     "most_erases": flash.most_erases,
                     "repeated_reads": flash.retries,
                 });
+                if let Some(preconditioning) = flash.preconditioning {
+                    found["flash"]["preconditioning"] = rounds(&preconditioning);
+                }
             }
             found
         })
