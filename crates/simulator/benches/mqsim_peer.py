@@ -30,8 +30,8 @@ POOL_BLOCKS = 12
 OPEN_BLOCKS = 3
 CAPACITY_BYTES = DIES * int(BLOCKS * PAGES * 8 * (1 - RESERVED)) // 8 * PAGE_BYTES
 
-#: Reads and programs of commands on the channel take this long in MQSim (its NV-DDR2 times).
-COMMAND_NS = 300
+#: A chip is busy so much longer in MQSim, with command cycles and the setup of the transfer (its NV-DDR2 times).
+READ_COMMAND_NS, PROGRAM_COMMAND_NS, ERASE_COMMAND_NS = 320, 361, 220
 #: The link is no bottleneck: 4 lanes of 8 GB/s, of which 28 in 156 bytes are headers.
 LANES, LANE_GB_S = 4, 8.0
 LINK_MB_S = LANES * LANE_GB_S * 1000 * 128 / 156
@@ -288,16 +288,16 @@ def profile(cell: Cell) -> dict:
         "description": "the device of the comparison with MQSim",
         "channels": CHANNELS,
         "page_kib": PAGE_BYTES // 1024,
-        "read_latency_us": READ_NS / 1000,
-        "write_latency_us": PROGRAM_NS / 1000,
+        "read_latency_us": (READ_NS + READ_COMMAND_NS) / 1000,
+        "write_latency_us": (PROGRAM_NS + PROGRAM_COMMAND_NS) / 1000,
         "channel_mb_s": CHANNEL_MB_S,
-        "command_overhead_us": COMMAND_NS / 1000,
+        "command_overhead_us": 0,
         "flash": {
             "dies_per_channel": CHIPS,
             # A chip of MQSim takes no command while it holds a page for the channel.
             "cache_register": False,
             "block_kib": PAGES * PAGE_BYTES // 1024,
-            "erase_ms": ERASE_NS / 1e6,
+            "erase_ms": (ERASE_NS + ERASE_COMMAND_NS) / 1e6,
             "over_provisioning_percent": round(((full - 1) * PAGES / units - 1) * 100, 3)
             if cell.is_steady
             else 200,

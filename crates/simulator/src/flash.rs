@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use crate::device::{Completion, Device, IoRequest, Op, RequestError, check};
-use crate::flash_options::{FlashCounts, FlashOptions, UNIT_BYTES};
+use crate::flash_options::{FlashCounts, FlashOptions, UNIT_BYTES, WritePlacement};
 use crate::ftl::{Cleaning, Ftl, FtlOptions};
 use crate::random_phase::RandomPhase;
 use crate::slc_cache::SlcCache;
 use crate::steady::{MOST_ROUNDS, Preconditioning, is_steady};
+use crate::submission_queues::{QueueOptions, SubmissionQueues};
+use crate::zones::Zones;
 
 /// A solid-state disk with page mapping.
 ///
@@ -21,6 +23,10 @@ pub struct FlashSsd {
     options: FlashOptions,
     capacity_bytes: u64,
     dies: Vec<Die>,
+    /// Commands that the controller has not fetched, with submission queues.
+    queues: Option<Box<SubmissionQueues>>,
+    /// With placement by zones.
+    zones: Option<Box<Zones>>,
     channel_free_ns: Vec<u64>,
     /// End of the current transfers on the link to the host: of read data, and of data to write.
     from_device_ns: u64,
@@ -54,6 +60,8 @@ pub(crate) const MOST_RETRIES: u64 = 10;
 #[derive(Clone, Copy, Debug)]
 struct Underway {
     tag: u64,
+    /// Handle of its writes.
+    handle: u8,
     op: Op,
     arrived_ns: u64,
     ready_ns: u64,
@@ -76,6 +84,9 @@ struct Die {
     /// Units written for the host, and moved from the SLC cache.
     host_units: u64,
     folded_units: u64,
+    /// Blocks of reset zones that are to be erased, and were.
+    resets: u64,
+    erased_for_zones: u64,
     /// End of the last operation for the host.
     used_ns: u64,
     /// When it will look whether it was idle long enough.
@@ -104,6 +115,8 @@ struct Pending {
     id: u64,
     /// When its data are there.
     there_ns: u64,
+    /// Handle of the request.
+    handle: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,12 +131,14 @@ enum Work {
     /// Moves the oldest unit of the SLC cache to the other blocks.
     Fold(u32),
     Clean,
+    /// Erases a block of a reset zone.
+    Reset,
 }
 
 impl FlashOptions {
     /// Time of the next erase of a die.
     fn erase_of(&self, die: &Die) -> u64 {
-        let takes_time = die.ftl.erased_blocks.is_multiple_of(self.erases_for_one.max(1));
+        let takes_time = (die.ftl.erased_blocks + die.erased_for_zones).is_multiple_of(self.erases_for_one.max(1));
         if takes_time { self.erase_ns } else { 0 }
     }
 }
@@ -142,12 +157,20 @@ impl FlashSsd {
             spare_share: options.spare_share,
             victims: options.victims,
             wear_gap: options.wear_gap,
+            handles: match options.placement {
+                WritePlacement::Fdp { handles } => handles.max(1),
+                WritePlacement::Page | WritePlacement::Zns => 1,
+            },
         };
+        let zones = (options.placement == WritePlacement::Zns)
+            .then(|| Box::new(Zones::new(units, u64::from(ftl.block_units) * count)));
         let die = Die {
             ftl: Ftl::new(each, ftl),
             slc: SlcCache::new((slc_share * f64::from(each)) as usize),
             host_units: 0,
             folded_units: 0,
+            resets: 0,
+            erased_for_zones: 0,
             used_ns: 0,
             look_ns: None,
             reads: VecDeque::new(),
@@ -158,6 +181,8 @@ impl FlashSsd {
             options,
             capacity_bytes,
             dies: vec![die; count as usize],
+            queues: None,
+            zones,
             channel_free_ns: vec![0; options.channels.max(1) as usize],
             from_device_ns: 0,
             to_device_ns: 0,
@@ -177,6 +202,34 @@ impl FlashSsd {
         }
     }
 
+    /// With submission queues, one for each class.
+    #[must_use]
+    pub fn with_queues(mut self, options: QueueOptions) -> Self {
+        self.queues = Some(Box::new(SubmissionQueues::new(options)));
+        self
+    }
+
+    /// The byte that the next write to the zone of a byte begins at; `None` without zones.
+    pub fn write_pointer(&self, offset_bytes: u64) -> Option<u64> {
+        self.zones.as_ref().map(|zones| zones.write_pointer(offset_bytes))
+    }
+
+    /// Size of a zone in bytes; `None` without zones. The last zone may be smaller.
+    pub fn zone_bytes(&self) -> Option<u64> {
+        self.zones.as_ref().map(|zones| zones.zone_bytes())
+    }
+
+    /// Zone append: writes at the write pointer of the zone of the request's first byte; returns where. Without zones, as
+    /// [`arrive`](Device::arrive).
+    ///
+    /// # Errors
+    /// As [`arrive`](Device::arrive).
+    pub fn append(&mut self, now_ns: u64, request: IoRequest) -> Result<u64, RequestError> {
+        let offset_bytes = self.write_pointer(request.offset_bytes).unwrap_or(request.offset_bytes);
+        self.arrive(now_ns, IoRequest { offset_bytes, ..request })?;
+        Ok(offset_bytes)
+    }
+
     /// Counters of writes and of repeated reads.
     pub fn counts(&self) -> FlashCounts {
         let start = FlashCounts { retries: self.retries, fewest_erases: u32::MAX, ..FlashCounts::default() };
@@ -186,12 +239,15 @@ impl FlashSsd {
                 host_units: sum.host_units + die.host_units,
                 folded_units: sum.folded_units + die.folded_units,
                 copied_units: sum.copied_units + die.ftl.copied_units,
-                erased_blocks: sum.erased_blocks + die.ftl.erased_blocks,
+                erased_blocks: sum.erased_blocks + die.ftl.erased_blocks + die.erased_for_zones,
                 most_erases: sum.most_erases.max(most),
                 fewest_erases: sum.fewest_erases.min(fewest),
                 ..sum
             }
         });
+        if let Some(zones) = &self.zones {
+            (counts.fewest_erases, counts.most_erases) = zones.wear();
+        }
         counts.copied_units -= self.before.0;
         counts.erased_blocks -= self.before.1;
         counts.preconditioning = self.preconditioning;
@@ -235,7 +291,7 @@ impl FlashSsd {
                     ftl.clean();
                 }
                 slc.forget(local);
-                ftl.write(local);
+                ftl.write(local, 0);
                 copied += ftl.copied_units - before;
             }
             kept.add(copied);
@@ -280,7 +336,10 @@ impl FlashSsd {
             for unit in (unit..end).filter(|unit| !self.buffered.contains_key(unit)) {
                 let (die, local) = self.die_of(unit);
                 let is_cached = self.options.slc.is_some() && self.dies[die].slc.contains(local);
-                let has_data = is_cached || !self.has_holes || self.dies[die].ftl.is_mapped(local);
+                let has_data = match &self.zones {
+                    Some(zones) => zones.is_written(unit),
+                    None => is_cached || !self.has_holes || self.dies[die].ftl.is_mapped(local),
+                };
                 missing += u32::from(has_data);
                 cached += u32::from(is_cached);
             }
@@ -338,7 +397,8 @@ impl FlashSsd {
                 *self.buffered.entry(unit).or_insert(0) += 1;
                 let (die, _) = self.die_of(unit);
                 let there_ns = there_ns.min(request.ready_ns);
-                self.dies[die].writes.push_back(Pending { unit, id, there_ns });
+                let handle = request.handle;
+                self.dies[die].writes.push_back(Pending { unit, id, there_ns, handle });
                 self.start(die, now_ns);
             }
             self.requests.insert(id, request);
@@ -364,6 +424,8 @@ impl FlashSsd {
         let end_ns;
         (die.work, end_ns) = if let Some(part) = die.reads.pop_front() {
             (Work::Read(part), now_ns.max(part.ready_ns) + part.sense_ns)
+        } else if die.resets > 0 {
+            (Work::Reset, now_ns + options.erase_of(die))
         } else if let Some(pending) = die.writes.front().copied() {
             let slc = options.slc.filter(|_| die.slc.has_room());
             match die.ftl.cleaning() {
@@ -417,12 +479,16 @@ impl FlashSsd {
         match work {
             Work::Idle | Work::HandOver => {}
             Work::Clean => self.dies[index].ftl.clean(),
+            Work::Reset => {
+                self.dies[index].resets -= 1;
+                self.dies[index].erased_for_zones += 1;
+            }
             Work::Fold(local) => {
                 let die = &mut self.dies[index];
                 // Unless it was discarded meanwhile.
                 if die.slc.oldest() == Some(local) {
                     die.slc.forget(local);
-                    die.ftl.write(local);
+                    die.ftl.write(local, 0);
                     die.folded_units += 1;
                 }
             }
@@ -449,14 +515,17 @@ impl FlashSsd {
                     }
                 }
             }
-            Work::Write(Pending { unit, id, .. }) | Work::WriteSlc(Pending { unit, id, .. }) => {
+            Work::Write(Pending { unit, id, handle, .. })
+            | Work::WriteSlc(Pending { unit, id, handle, .. }) => {
                 let (_, local) = self.die_of(unit);
                 let die = &mut self.dies[index];
                 die.used_ns = now_ns;
                 die.host_units += 1;
-                if matches!(work, Work::Write(_)) {
+                if self.zones.is_some() {
+                    // It is where its address says.
+                } else if matches!(work, Work::Write(_)) {
                     die.slc.forget(local);
-                    die.ftl.write(local);
+                    die.ftl.write(local, handle);
                 } else {
                     die.slc.write(local);
                     die.ftl.discard(local);
@@ -483,9 +552,9 @@ impl FlashSsd {
     }
 }
 
-impl Device for FlashSsd {
-    fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
-        check(&request, self.capacity_bytes)?;
+impl FlashSsd {
+    /// Starts a request that was checked.
+    fn begin(&mut self, now_ns: u64, request: IoRequest, class: usize) {
         let id = self.next_order();
         self.head_bytes = request.end_bytes();
         let (next_unit, end_unit) =
@@ -495,6 +564,10 @@ impl Device for FlashSsd {
         let data_ns = self.to_device_ns.max(command_ns);
         let mut underway = Underway {
             tag: request.tag,
+            handle: match self.options.placement {
+                WritePlacement::Fdp { handles } => (class % usize::from(handles.max(1))) as u8,
+                WritePlacement::Page | WritePlacement::Zns => 0,
+            },
             op: request.op,
             arrived_ns: now_ns,
             ready_ns: command_ns,
@@ -529,6 +602,35 @@ impl Device for FlashSsd {
                 }
             }
         }
+    }
+
+    /// Starts the requests that the controller fetches from its submission queues.
+    fn fetch(&mut self, now_ns: u64) {
+        while let Some((class, request)) = self.queues.as_mut().and_then(|queues| queues.fetch()) {
+            self.begin(now_ns, request, class);
+        }
+    }
+}
+
+impl Device for FlashSsd {
+    fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
+        self.arrive_of(now_ns, request, 0)
+    }
+
+    fn arrive_of(&mut self, now_ns: u64, request: IoRequest, class: usize) -> Result<(), RequestError> {
+        check(&request, self.capacity_bytes)?;
+        if let Some(zones) = &mut self.zones
+            && request.op == Op::Write
+        {
+            zones.write(&request)?;
+        }
+        match &mut self.queues {
+            None => self.begin(now_ns, request, class),
+            Some(queues) => {
+                queues.push(class, request);
+                self.fetch(now_ns);
+            }
+        }
         Ok(())
     }
 
@@ -545,6 +647,10 @@ impl Device for FlashSsd {
             {
                 self.done.pop();
                 completions.push(Completion { tag, start_ns, done_ns });
+                if let Some(queues) = &mut self.queues {
+                    queues.inside -= 1;
+                    self.fetch(done_ns);
+                }
             } else if let Some(Reverse((_, _, die))) = self.working.pop() {
                 match (die as usize).checked_sub(self.dies.len()) {
                     Some(die) => {
@@ -558,9 +664,22 @@ impl Device for FlashSsd {
         }
     }
 
-    /// Forgets the data of the units that lie in a range altogether, at once. What is in the buffer is still written.
+    /// Forgets the data of the units that lie in a range altogether, at once. What is in the buffer is still written. With zones:
+    /// resets those that lie in the range altogether; their dies erase a block each before they write again.
     fn discard(&mut self, offset_bytes: u64, size_bytes: u64) {
         let end_bytes = offset_bytes.saturating_add(size_bytes).min(self.capacity_bytes);
+        if let Some(zones) = &mut self.zones {
+            // The last unit of the device may be smaller than the others.
+            let is_end = end_bytes == self.capacity_bytes;
+            let end_bytes = if is_end { end_bytes.next_multiple_of(UNIT_BYTES) } else { end_bytes };
+            let page_units = u64::from(self.options.page_units.max(1));
+            for written_units in zones.reset(offset_bytes, end_bytes) {
+                let dies = written_units.div_ceil(page_units).min(self.dies.len() as u64);
+                // Zones begin on the first die.
+                self.dies[..dies as usize].iter_mut().for_each(|die| die.resets += 1);
+            }
+            return;
+        }
         // The last unit of the device may be smaller than the others.
         let end_unit = if end_bytes == self.capacity_bytes {
             end_bytes.div_ceil(UNIT_BYTES)
@@ -580,7 +699,8 @@ impl Device for FlashSsd {
     }
 
     fn outstanding(&self) -> usize {
-        self.requests.len() + self.done.len()
+        let queued = self.queues.as_ref().map_or(0, |queues| queues.waiting());
+        queued + self.requests.len() + self.done.len()
     }
 
     fn capacity_bytes(&self) -> u64 {

@@ -42,6 +42,8 @@ pub struct FlashOptions {
     pub victims: Victims,
     /// Static wear levelling: the block with the fewest erases is emptied when another block has so many more; 0: never.
     pub wear_gap: u32,
+    /// Where writes go.
+    pub placement: WritePlacement,
     /// Cache of blocks with one bit per cell.
     pub slc: Option<SlcOptions>,
     /// Repeated reads of a page.
@@ -53,6 +55,22 @@ impl FlashOptions {
     pub(crate) fn is_buffered(&self) -> bool {
         self.buffer_units > 0
     }
+}
+
+/// Where the data of writes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WritePlacement {
+    /// To any block, one after another.
+    Page,
+    /// To blocks of the class of the request: flexible data placement (NVMe technical proposal 4146) with so many reclaim unit
+    /// handles (at least 1), persistently isolated: also copies stay with their handle. Class n has handle n modulo their number.
+    Fdp {
+        /// Reclaim unit handles.
+        handles: u8,
+    },
+    /// To zones (NVMe zoned namespace command set), each of one block on every die: the host writes them in order and resets
+    /// them. The device neither maps nor copies.
+    Zns,
 }
 
 /// Blocks with one bit per cell, which take writes first. While a die is idle, the data are moved to the other blocks. When
