@@ -39,7 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let place = if sequential > 0 { sent % places } else { rng.random_range(0..places) };
             let op = if rng.random_range(0..100) < read_percent { Op::Read } else { Op::Write };
             let size_bytes = (kib * 1024) as u32;
-            device.arrive(now_ns, IoRequest { tag: sent, op, offset_bytes: place * kib * 1024, size_bytes })?;
+            device
+                .arrive(now_ns, IoRequest { tag: sent, op, offset_bytes: place * kib * 1024, size_bytes })?;
             sent += 1;
             continue;
         }
@@ -57,8 +58,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     times.sort_unstable();
     let counts = device.counts();
     let (host, copied) = (counts.host_units - before.host_units, counts.copied_units - before.copied_units);
-    let amplification =
-        if read_percent == 0 && copied > 0 { format!("{:.4}", 1.0 + copied as f64 / host as f64) } else { "null".into() };
+    let amplification = if read_percent == 0 && copied > 0 {
+        format!("{:.4}", 1.0 + copied as f64 / host as f64)
+    } else {
+        "null".into()
+    };
     println!(
         "{{\"mean_us\": {:.3}, \"p99_us\": {:.3}, \"per_s\": {:.1}, \"amplification\": {amplification}}}",
         times.iter().sum::<u64>() as f64 / times.len() as f64 / 1e3,

@@ -138,7 +138,8 @@ enum Work {
 impl FlashOptions {
     /// Time of the next erase of a die.
     fn erase_of(&self, die: &Die) -> u64 {
-        let takes_time = (die.ftl.erased_blocks + die.erased_for_zones).is_multiple_of(self.erases_for_one.max(1));
+        let takes_time =
+            (die.ftl.erased_blocks + die.erased_for_zones).is_multiple_of(self.erases_for_one.max(1));
         if takes_time { self.erase_ns } else { 0 }
     }
 }

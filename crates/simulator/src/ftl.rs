@@ -138,7 +138,9 @@ impl Ftl {
             written: 0,
             erased: (open..blocks).rev().collect(),
             open: (0..open).map(|block| Frontier { block, next: 0 }).collect(),
-            handle_of_block: (0..blocks).map(|block| if block < open { (block / 2) as u8 } else { 0 }).collect(),
+            handle_of_block: (0..blocks)
+                .map(|block| if block < open { (block / 2) as u8 } else { 0 })
+                .collect(),
             victim: None,
             is_for_wear: false,
             copied_units: 0,
@@ -311,7 +313,10 @@ mod tests {
     use super::*;
 
     fn new(units: u32, block_units: u32, spare_share: f64) -> Ftl {
-        Ftl::new(units, FtlOptions { block_units, spare_share, victims: Victims::Greedy, wear_gap: 0, handles: 1 })
+        Ftl::new(
+            units,
+            FtlOptions { block_units, spare_share, victims: Victims::Greedy, wear_gap: 0, handles: 1 },
+        )
     }
 
     /// Writes a unit; returns how many were copied for it.
@@ -396,12 +401,82 @@ mod tests {
         assert!((uniform[1] / uniform[0] - 1.0).abs() < 0.1, "{uniform:?}");
     }
 
+    /// A tenth of the data gets nine tenths of the writes; hot data have the last handle, cold data the first.
+    fn hot_and_cold(handles: u8) -> (Ftl, f64) {
+        let options =
+            FtlOptions { block_units: 64, spare_share: 0.1, victims: Victims::Greedy, wear_gap: 0, handles };
+        let mut ftl = Ftl::new(20_000, options);
+        let mut rng = ChaCha8Rng::seed_from_u64(12);
+        let (mut host, mut copied) = (0, 0);
+        for i in 0..600_000 {
+            let is_hot = rng.random_bool(0.9);
+            let unit = if is_hot { rng.random_range(0..2_000) } else { rng.random_range(2_000..20_000) };
+            let before = ftl.copied_units;
+            while ftl.cleaning() != Cleaning::None {
+                ftl.clean();
+            }
+            ftl.write(unit, if is_hot { handles - 1 } else { 0 });
+            if i >= 300_000 {
+                host += 1;
+                copied += ftl.copied_units - before;
+            }
+        }
+        check(&ftl);
+        (ftl, 1.0 + copied as f64 / f64::from(host))
+    }
+
+    #[test]
+    fn data_of_different_handles_are_in_different_blocks_and_need_fewer_copies() {
+        let (_, mixed) = hot_and_cold(1);
+        let (ftl, apart) = hot_and_cold(2);
+        // All units were written since the start: those of a block are all hot or all cold.
+        for (block, handle) in ftl.handle_of_block.iter().enumerate() {
+            let units = &ftl.logical[block * 64..(block + 1) * 64];
+            assert!(units.iter().all(|unit| *unit == NONE || (*unit < 2_000) == (*handle == 1)), "{block}");
+        }
+        assert!(apart < 0.8 * mixed, "apart {apart}, mixed {mixed}");
+    }
+
+    #[test]
+    fn handles_by_hand() {
+        // 4 units in blocks of 2, four blocks open: units 0 to 3 were written through handle 0, to blocks 0 and another.
+        let options = FtlOptions {
+            block_units: 2,
+            spare_share: 0.0,
+            victims: Victims::Greedy,
+            wear_gap: 0,
+            handles: 2,
+        };
+        let mut ftl = Ftl::new(4, options);
+        write_through(&mut ftl, 0, 1);
+        write_through(&mut ftl, 1, 0);
+        write_through(&mut ftl, 2, 1);
+        let block = |unit: usize| ftl.physical[unit] / 2;
+        // Handle 1 has block 2 open from the start.
+        assert_eq!((block(0), block(2)), (2, 2));
+        assert_ne!(block(1), block(0));
+        assert_eq!(ftl.handle_of_block[block(0) as usize], 1);
+        assert_eq!(ftl.handle_of_block[block(1) as usize], 0);
+    }
+
+    fn write_through(ftl: &mut Ftl, unit: u32, handle: u8) {
+        while ftl.cleaning() != Cleaning::None {
+            ftl.clean();
+        }
+        ftl.write(unit, handle);
+    }
+
     #[test]
     fn wear_levelling_bounds_the_gap_between_blocks() {
         // A twentieth of the data is written all the time: without levelling, the blocks of the rest are never erased.
         let worn = |wear_gap| {
-            let options =
-                FtlOptions { block_units: 64, spare_share: 0.1, victims: Victims::Greedy, wear_gap, handles: 1 };
+            let options = FtlOptions {
+                block_units: 64,
+                spare_share: 0.1,
+                victims: Victims::Greedy,
+                wear_gap,
+                handles: 1,
+            };
             let mut ftl = Ftl::new(20_000, options);
             let mut rng = ChaCha8Rng::seed_from_u64(5);
             let factor = amplification(&mut ftl, 1_000_000, || rng.random_range(0..1_000));
@@ -447,10 +522,11 @@ mod tests {
     fn the_smallest_die_works() {
         for victims in [Victims::Greedy, Victims::CostBenefit] {
             for (units, block_units) in [(1, 1), (1, 8), (9, 8), (100, 1)] {
-                for wear_gap in [0, 1] {
-                    let options = FtlOptions { block_units, spare_share: 0.0, victims, wear_gap, handles: 1 };
+                for (wear_gap, handles) in [(0, 1), (1, 1), (0, 5)] {
+                    let options = FtlOptions { block_units, spare_share: 0.0, victims, wear_gap, handles };
                     let mut ftl = Ftl::new(units, options);
-                    (0..1000).for_each(|i| _ = write(&mut ftl, i % units));
+                    (0..1000)
+                        .for_each(|i| write_through(&mut ftl, i % units, (i % u32::from(handles)) as u8));
                     check(&ftl);
                 }
             }

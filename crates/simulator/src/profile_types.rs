@@ -260,7 +260,9 @@ impl Profile {
     /// have that capacity, [`ProfileError::Missing`] for zones.
     pub fn build(&self, capacity_bytes: u64) -> Result<Box<dyn Device>, ProfileError> {
         self.check_capacity(capacity_bytes)?;
-        if let Self::Ssd(SsdProfile { flash: Some(FlashProfile { placement: Placement::Zns, .. }), .. }) = self {
+        if let Self::Ssd(SsdProfile { flash: Some(FlashProfile { placement: Placement::Zns, .. }), .. }) =
+            self
+        {
             return Err(ProfileError::Missing {
                 problem: "a block device takes writes at any address, and `flash.placement: zns` only at write pointers",
                 remedy: "take `placement: page` or `fdp`, or a study with `testbed: simulator`",

@@ -64,12 +64,12 @@ pub struct Preconditioning {
 
 impl Preconditioning {
     /// Before the first round.
-    pub(crate) fn new(round_units: u64) -> Self {
+    pub fn new(round_units: u64) -> Self {
         Self { round_units, ..Self::default() }
     }
 
     /// Adds a round. At most [`MOST_ROUNDS`] are kept.
-    pub(crate) fn add(&mut self, copied_units: u64) {
+    pub fn add(&mut self, copied_units: u64) {
         if let Some(place) = self.copied_units.get_mut(self.rounds) {
             *place = copied_units;
             self.rounds += 1;

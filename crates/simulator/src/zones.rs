@@ -84,3 +84,45 @@ impl Zones {
         (resets().min().unwrap_or(0), resets().max().unwrap_or(0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_vocabulary::Op;
+
+    use super::*;
+
+    fn write(offset_bytes: u64, size_bytes: u32) -> IoRequest {
+        IoRequest { tag: 0, op: Op::Write, offset_bytes, size_bytes }
+    }
+
+    #[test]
+    fn zones_are_written_in_order_and_reset_as_a_whole() {
+        // 10 units in zones of 4: the last one has 2.
+        let mut zones = Zones::new(10, 4);
+        assert_eq!(zones.write_pointer(0), 4 * 4096);
+        let elsewhere = RequestError::NotAtWritePointer { offset_bytes: 0, pointer_bytes: 16_384 };
+        assert_eq!(zones.write(&write(0, 4096)), Err(elsewhere));
+        // The byte behind a full zone is in the next one, which is full too.
+        let next = RequestError::NotAtWritePointer { offset_bytes: 16_384, pointer_bytes: 32_768 };
+        assert_eq!(zones.write(&write(16_384, 4096)), Err(next));
+        // Not the second zone altogether.
+        assert_eq!(zones.reset(0, 32_767), [4]);
+        assert!(!zones.is_written(0) && zones.is_written(4));
+        zones.write(&write(0, 8192)).unwrap();
+        assert!(zones.is_written(1) && !zones.is_written(2));
+        assert_eq!(zones.write_pointer(16_383), 8192);
+        let left = RequestError::NotInZone { offset_bytes: 8192, size_bytes: 12_288, left_bytes: 8192 };
+        assert_eq!(zones.write(&write(8192, 12_288)), Err(left));
+        let half = RequestError::NotInZone { offset_bytes: 8192, size_bytes: 512, left_bytes: 8192 };
+        assert_eq!(zones.write(&write(8192, 512)), Err(half));
+        zones.write(&write(8192, 8192)).unwrap();
+        assert_eq!(
+            zones.write(&write(8192, 4096)),
+            Err(RequestError::NotAtWritePointer { offset_bytes: 8192, pointer_bytes: 16_384 })
+        );
+        // An empty zone is not reset again.
+        assert_eq!(zones.reset(0, 40_960), [4, 4, 2]);
+        assert_eq!(zones.reset(0, 40_960), [0_u64; 0]);
+        assert_eq!(zones.wear(), (1, 2));
+    }
+}

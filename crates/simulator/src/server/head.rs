@@ -140,7 +140,9 @@ impl<M: Machine> Head<M> {
                     let wanted = IoRequest::from(&request);
                     let tag = request.tag;
                     let class = usize::from(request.class);
-                    self.machine.arrive_of(now_ns, wanted, class).map_err(|error| (tag, error.to_string()))?;
+                    self.machine
+                        .arrive_of(now_ns, wanted, class)
+                        .map_err(|error| (tag, error.to_string()))?;
                     if self.inside.is_empty() {
                         self.busy_since_ns = now_ns;
                     }
