@@ -31,7 +31,7 @@ POOL_BLOCKS = 12
 OPEN_BLOCKS = 3
 CAPACITY_BYTES = DIES * int(BLOCKS * PAGES * 8 * (1 - RESERVED)) // 8 * PAGE_BYTES
 
-#: A chip is busy so much longer in MQSim, with command cycles and the setup of the transfer (its NV-DDR2 times).
+#: A chip of MQSim is busy so much longer, with command cycles and the setup of the transfer (NV-DDR2).
 READ_COMMAND_NS, PROGRAM_COMMAND_NS, ERASE_COMMAND_NS = 320, 361, 220
 #: The link is no bottleneck: 4 lanes of 8 GB/s, of which 28 in 156 bytes are headers.
 LANES, LANE_GB_S = 4, 8.0

@@ -21,8 +21,8 @@ pub struct QueueOptions {
 pub(crate) struct SubmissionQueues {
     options: QueueOptions,
     queues: Vec<VecDeque<IoRequest>>,
-    /// The queue whose turn it is, and how many of its commands are left in the turn.
-    turn: usize,
+    /// The queue whose turn it is, none before the first command, and how many of its commands are left in the turn.
+    turn: Option<usize>,
     left: u32,
     waiting: usize,
     /// Commands that the controller works on.
@@ -31,7 +31,7 @@ pub(crate) struct SubmissionQueues {
 
 impl SubmissionQueues {
     pub fn new(options: QueueOptions) -> Self {
-        Self { options, queues: Vec::new(), turn: 0, left: 0, waiting: 0, inside: 0 }
+        Self { options, queues: Vec::new(), turn: None, left: 0, waiting: 0, inside: 0 }
     }
 
     /// Commands that wait.
@@ -44,11 +44,6 @@ impl SubmissionQueues {
         if queue >= self.queues.len() {
             self.queues.resize_with(queue + 1, VecDeque::new);
         }
-        // The first turn is that of the first queue that has a command.
-        if self.waiting == 0 && self.left == 0 {
-            self.turn = queue;
-            self.left = self.turn_commands(queue);
-        }
         self.queues[queue].push_back(request);
         self.waiting += 1;
     }
@@ -60,15 +55,17 @@ impl SubmissionQueues {
         }
         loop {
             if self.left > 0
-                && let Some(request) = self.queues[self.turn].pop_front()
+                && let Some(turn) = self.turn
+                && let Some(request) = self.queues[turn].pop_front()
             {
                 self.left -= 1;
                 self.waiting -= 1;
                 self.inside += 1;
-                return Some((self.turn, request));
+                return Some((turn, request));
             }
-            self.turn = (self.turn + 1) % self.queues.len();
-            self.left = self.turn_commands(self.turn);
+            let next = self.turn.map_or(0, |turn| turn + 1) % self.queues.len();
+            self.left = self.turn_commands(next);
+            self.turn = Some(next);
         }
     }
 
