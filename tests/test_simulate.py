@@ -318,15 +318,15 @@ flash:
   write_buffer_kib: 64
   interface_mb_s: 2000
 """
-WRITERS = """\
+ON_FLASH = """\
 name: trial
-question: What do writers of two classes do to a flash device?
+question: What do two classes do to a flash device?
 testbed: simulator
 seed: 7
 repetitions: 1
 warmup_s: 0
 duration_s: 1
-storage: {profile: PROFILE, size_mib: 256, placement: spread}
+storage: {profile: PROFILE, heads: 1, size_mib: 256, placement: spread}
 classes:
   text: {workload: poisson-text, clients: 200, scheduler: fcfs}
   video: {workload: mpeg-vbr, clients: 5, scheduler: fcfs}
@@ -341,7 +341,7 @@ def on_flash(folder, change, flash=FLASH):
     folder.mkdir()
     profile = folder / "flash.yml"
     profile.write_text(flash.replace(*change))
-    done = simulate(folder, WRITERS.replace("PROFILE", str(profile)))
+    done = simulate(folder, ON_FLASH.replace("PROFILE", str(profile)))
     runs = list((folder / "results/trial").glob("*/verdict.json"))
     return done, runs[0].parent if runs else None
 
@@ -356,7 +356,8 @@ def test_the_steady_state_of_flash_is_recorded_round_by_round(tmp_path):
         found = head["flash"]["preconditioning"]
         last = found["write_amplification"][-5:]
         assert found["is_steady"] and found["mean"] == pytest.approx(sum(last) / 5)
-        assert found["range_share"] == pytest.approx((max(last) - min(last)) / found["mean"]) <= 0.2
+        assert found["range_share"] == pytest.approx((max(last) - min(last)) / found["mean"])
+        assert found["range_share"] <= 0.2
         assert abs(found["slope_share"]) <= 0.1
     assert f"{heads[-1]['flash']['preconditioning']['mean']:.3f}" in rules["R-STEADY"]["reason"]
     _, run = on_flash(tmp_path / "written", ("", ""))
@@ -376,7 +377,7 @@ def test_queues_with_a_slot_for_each_command_change_nothing_and_one_slot_does(tm
     assert tables[0] == tables[1] != tables[2]
 
 
-def test_zones_refuse_writes_at_random_and_block_devices(tmp_path):
+def test_zones_are_read_in_any_order_but_no_block_device(tmp_path):
     zoned = ("  erase_ms: 2\n", "  erase_ms: 2\n  placement: zns\n")
     done, run = on_flash(tmp_path / "zones", zoned)
     assert done.returncode == 0 and run, "reads need no order"
