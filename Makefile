@@ -44,7 +44,7 @@ read_late := $(if $(has_python),,yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-engines test-unsafe test-fresh packages test-packages test-image fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-campaign bench-caches bench-simulator bench-studies bench-schedulers bench-web bench-hosts validate-drives
+.PHONY: help tools setup study watch figures claims lab sample report compare power precision variation capacity export clean hosts hosts-down test test-rust test-python test-checked test-guest test-roles test-cluster test-controllers test-engines test-unsafe test-fresh packages test-packages test-image fuzz molecule durability durability-live lint lint-rust lint-python lint-roles lint-rust-version fmt reference docs bench bench-replay bench-collect bench-serve bench-live bench-traces bench-analysis bench-campaign bench-caches bench-simulator bench-studies bench-schedulers bench-web bench-hosts validate-drives validate-flash
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -223,6 +223,11 @@ bench-schedulers: setup ## Time of one decision of each scheduler, by number of 
 
 bench-web: setup ## Requests per second of the browsers and of wrk, on the same nginx
 	cargo run --release --locked -p weir-web-client --example bench_web
+
+validate-flash: setup ## Compare the flash model with MQSim (MQSIM=folder of its source and binary; some minutes)
+	@test -n "$(MQSIM)" || { echo "give MQSIM=folder with the source and binary of MQSim (see docs/reference/disks.md)" >&2; exit 2; }
+	cargo build --release --locked --quiet -p weir-simulator --example validate_flash
+	$(PYTHON) crates/simulator/benches/mqsim_peer.py $(call quoted,$(MQSIM))
 
 validate-drives: setup ## Compare the disk models with traces of real drives (TRACES=folder of DiskSim's traces; FIT=1 fits the models again)
 	@test -n "$(TRACES)" || { echo "give TRACES=folder with DiskSim's validation traces (see docs/reference/disks.md)" >&2; exit 2; }

@@ -299,3 +299,91 @@ def test_rates_of_an_overload_that_was_given_up_are_of_the_simulated_part(tmp_pa
             assert values["throughput_mb_s"] == pytest.approx(65.5, rel=0.01)
             assert values["offered_mb_s"] == pytest.approx(300 * run.levels["load"] * 4.194304, rel=0.02)
         assert reader["head_time_share"] == pytest.approx(1, abs=0.01)
+
+
+FLASH = """\
+kind: ssd
+description: a small flash device
+channels: 2
+page_kib: 4
+read_latency_us: 50
+write_latency_us: 300
+channel_mb_s: 1000
+command_overhead_us: 5
+flash:
+  dies_per_channel: 2
+  block_kib: 256
+  erase_ms: 2
+  over_provisioning_percent: 20
+  write_buffer_kib: 64
+  interface_mb_s: 2000
+"""
+ON_FLASH = """\
+name: trial
+question: What do two classes do to a flash device?
+testbed: simulator
+seed: 7
+repetitions: 1
+warmup_s: 0
+duration_s: 1
+storage: {profile: PROFILE, heads: 1, size_mib: 256, placement: spread}
+classes:
+  text: {workload: poisson-text, clients: 200, scheduler: fcfs}
+  video: {workload: mpeg-vbr, clients: 5, scheduler: fcfs}
+hold: {queue_depth: 32}
+factors:
+  architecture: [integrated]
+"""
+
+
+def on_flash(folder, change, flash=FLASH):
+    """The one run of a study on a flash device."""
+    folder.mkdir()
+    profile = folder / "flash.yml"
+    profile.write_text(flash.replace(*change))
+    done = simulate(folder, ON_FLASH.replace("PROFILE", str(profile)))
+    runs = list((folder / "results/trial").glob("*/verdict.json"))
+    return done, runs[0].parent if runs else None
+
+
+def test_the_steady_state_of_flash_is_recorded_round_by_round(tmp_path):
+    done, run = on_flash(tmp_path / "steady", ("  erase_ms: 2\n", "  erase_ms: 2\n  start: steady\n"))
+    assert done.returncode == 0, done.stderr
+    rules = {rule["rule"]: rule for rule in json.loads((run / "verdict.json").read_text())["rules"]}
+    assert rules["R-STEADY"]["status"] == "valid"
+    heads = json.loads((run / "observed.json").read_text())["simulator"]["heads"]
+    for head in heads:
+        found = head["flash"]["preconditioning"]
+        last = found["write_amplification"][-5:]
+        assert found["is_steady"] and found["mean"] == pytest.approx(sum(last) / 5)
+        assert found["range_share"] == pytest.approx((max(last) - min(last)) / found["mean"])
+        assert found["range_share"] <= 0.2
+        assert abs(found["slope_share"]) <= 0.1
+    assert f"{heads[-1]['flash']['preconditioning']['mean']:.3f}" in rules["R-STEADY"]["reason"]
+    _, run = on_flash(tmp_path / "written", ("", ""))
+    rules = json.loads((run / "verdict.json").read_text())["rules"]
+    assert [rule["rule"] for rule in rules] == ["R-PLANNED", "R-SOME", "R-SATURATED"]
+
+
+def test_queues_with_a_slot_for_each_command_change_nothing_and_one_slot_does(tmp_path):
+    def queues(slots):
+        return FLASH + f"queues: {{slots: {slots}, weights: [3, 1]}}\n"
+
+    runs = [
+        on_flash(tmp_path / name, ("", ""), flash)[1]
+        for name, flash in (("without", FLASH), ("many", queues(32)), ("one", queues(1)))
+    ]
+    tables = [(run / "requests.parquet").read_bytes() for run in runs]
+    assert tables[0] == tables[1] != tables[2]
+
+
+def test_zones_are_read_in_any_order_but_no_block_device(tmp_path):
+    zoned = ("  erase_ms: 2\n", "  erase_ms: 2\n  placement: zns\n")
+    done, run = on_flash(tmp_path / "zones", zoned)
+    assert done.returncode == 0 and run, "reads need no order"
+    (tmp_path / "disk.yml").write_text(
+        f"name: zoned\nprofile: {tmp_path / 'zones/flash.yml'}\nsize_mib: 64\nbacking: memory\n"
+    )
+    refused = weir("serve", tmp_path / "disk.yml")
+    assert refused.returncode == 2 and "only at write pointers" in refused.stderr
+    assert "testbed: simulator" in refused.stderr

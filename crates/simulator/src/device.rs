@@ -65,6 +65,30 @@ pub enum RequestError {
         /// Size of the device.
         capacity_bytes: u64,
     },
+    /// A write to a zoned device begins elsewhere than at the write pointer of its zone.
+    #[error(
+        "write at byte {offset_bytes}: found a byte that is not the write pointer of its zone, expected byte {pointer_bytes}. Write \
+         zones in order; a discard of a whole zone resets it"
+    )]
+    NotAtWritePointer {
+        /// First byte of the write.
+        offset_bytes: u64,
+        /// Where its zone can be written; the end of the zone, if that is full.
+        pointer_bytes: u64,
+    },
+    /// A write to a zoned device exceeds its zone, or is not of whole units.
+    #[error(
+        "write of {size_bytes} bytes at byte {offset_bytes}: expected a multiple of 4096 bytes, at most the {left_bytes} that are \
+         left in its zone"
+    )]
+    NotInZone {
+        /// First byte of the write.
+        offset_bytes: u64,
+        /// Its length.
+        size_bytes: u32,
+        /// What can be written to the zone.
+        left_bytes: u64,
+    },
 }
 
 /// A storage device that serves requests in time.
@@ -78,6 +102,16 @@ pub trait Device: Send {
     /// # Errors
     /// [`RequestError`] if the request is empty or exceeds the end.
     fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError>;
+
+    /// Adds a request of a class. A device with submission queues takes it from the queue of the class, and a device with
+    /// reclaim unit handles writes its data through the handle of the class; to others classes are equal.
+    ///
+    /// # Errors
+    /// As [`arrive`](Device::arrive).
+    fn arrive_of(&mut self, now_ns: u64, request: IoRequest, class: usize) -> Result<(), RequestError> {
+        let _ = class;
+        self.arrive(now_ns, request)
+    }
 
     /// Time of the next event; `None` if the device is idle.
     fn next_event_ns(&self) -> Option<u64>;

@@ -4,23 +4,29 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use crate::device::{Completion, Device, IoRequest, Op, RequestError, check};
-use crate::flash_options::{FlashCounts, FlashOptions, UNIT_BYTES};
+use crate::flash_options::{FlashCounts, FlashOptions, UNIT_BYTES, WritePlacement};
 use crate::ftl::{Cleaning, Ftl, FtlOptions};
 use crate::random_phase::RandomPhase;
 use crate::slc_cache::SlcCache;
-use crate::steady::is_steady;
+use crate::steady::{MOST_ROUNDS, Preconditioning, is_steady};
+use crate::submission_queues::{QueueOptions, SubmissionQueues};
+use crate::zones::Zones;
 
 /// A solid-state disk with page mapping.
 ///
 /// Page n is on die n modulo the number of dies. A read waits for the current operation of its die, then is served first;
-/// a write completes when the buffer has its data, and the dies write the buffer out between the reads, first to their SLC
-/// caches if there are any. A die with too few erased blocks copies and erases before it writes, one step at a time. At the
+/// a write completes when the buffer has its data (without a buffer, when the flash has), and the dies write the buffer out between
+/// the reads, first to their SLC caches if there are any. A die with too few erased blocks copies and erases before it writes, one step at a time. At the
 /// start the device is full, written in order, and its SLC caches are empty.
 #[derive(Clone, Debug)]
 pub struct FlashSsd {
     options: FlashOptions,
     capacity_bytes: u64,
     dies: Vec<Die>,
+    /// Commands that the controller has not fetched, with submission queues.
+    queues: Option<Box<SubmissionQueues>>,
+    /// With placement by zones.
+    zones: Option<Box<Zones>>,
     channel_free_ns: Vec<u64>,
     /// End of the current transfers on the link to the host: of read data, and of data to write.
     from_device_ns: u64,
@@ -41,6 +47,7 @@ pub struct FlashSsd {
     retries: u64,
     /// Copies and erases of the preconditioning.
     before: (u64, u64),
+    preconditioning: Option<Preconditioning>,
     order: u64,
     /// The byte after the last request.
     head_bytes: u64,
@@ -49,13 +56,12 @@ pub struct FlashSsd {
 /// Repetitions of the read of a page, at most: then its data are restored from others.
 pub(crate) const MOST_RETRIES: u64 = 10;
 
-/// Rounds of preconditioning, at most (25, as SNIA's specification has it).
-const MOST_ROUNDS: usize = 25;
-
 /// A request that is not done.
 #[derive(Clone, Copy, Debug)]
 struct Underway {
     tag: u64,
+    /// Handle of its writes.
+    handle: u8,
     op: Op,
     arrived_ns: u64,
     ready_ns: u64,
@@ -65,7 +71,7 @@ struct Underway {
     next_unit: u64,
     end_unit: u64,
     units: u64,
-    /// Reads of units that are not done.
+    /// Reads of pages that are not done; without a buffer, writes of units.
     left: u64,
     done_ns: u64,
 }
@@ -78,13 +84,16 @@ struct Die {
     /// Units written for the host, and moved from the SLC cache.
     host_units: u64,
     folded_units: u64,
+    /// Blocks of reset zones that are to be erased, and were.
+    resets: u64,
+    erased_for_zones: u64,
     /// End of the last operation for the host.
     used_ns: u64,
     /// When it will look whether it was idle long enough.
     look_ns: Option<u64>,
     reads: VecDeque<Part>,
-    /// Units in the buffer, and when their data are there.
-    writes: VecDeque<(u64, u64)>,
+    /// Units in the buffer.
+    writes: VecDeque<Pending>,
     work: Work,
 }
 
@@ -98,22 +107,39 @@ struct Part {
     sense_ns: u64,
 }
 
+/// A unit that is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pending {
+    unit: u64,
+    /// The request.
+    id: u64,
+    /// When its data are there.
+    there_ns: u64,
+    /// Handle of the request.
+    handle: u8,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Idle,
     Read(Part),
-    Write(u64),
+    Write(Pending),
+    /// Holds a page in its register until the channel has it.
+    HandOver,
     /// Writes a unit to the SLC cache.
-    WriteSlc(u64),
+    WriteSlc(Pending),
     /// Moves the oldest unit of the SLC cache to the other blocks.
     Fold(u32),
     Clean,
+    /// Erases a block of a reset zone.
+    Reset,
 }
 
 impl FlashOptions {
     /// Time of the next erase of a die.
     fn erase_of(&self, die: &Die) -> u64 {
-        let takes_time = die.ftl.erased_blocks.is_multiple_of(self.erases_for_one.max(1));
+        let takes_time =
+            (die.ftl.erased_blocks + die.erased_for_zones).is_multiple_of(self.erases_for_one.max(1));
         if takes_time { self.erase_ns } else { 0 }
     }
 }
@@ -132,12 +158,20 @@ impl FlashSsd {
             spare_share: options.spare_share,
             victims: options.victims,
             wear_gap: options.wear_gap,
+            handles: match options.placement {
+                WritePlacement::Fdp { handles } => handles.max(1),
+                WritePlacement::Page | WritePlacement::Zns => 1,
+            },
         };
+        let zones = (options.placement == WritePlacement::Zns)
+            .then(|| Box::new(Zones::new(units, u64::from(ftl.block_units) * count)));
         let die = Die {
             ftl: Ftl::new(each, ftl),
             slc: SlcCache::new((slc_share * f64::from(each)) as usize),
             host_units: 0,
             folded_units: 0,
+            resets: 0,
+            erased_for_zones: 0,
             used_ns: 0,
             look_ns: None,
             reads: VecDeque::new(),
@@ -148,6 +182,8 @@ impl FlashSsd {
             options,
             capacity_bytes,
             dies: vec![die; count as usize],
+            queues: None,
+            zones,
             channel_free_ns: vec![0; options.channels.max(1) as usize],
             from_device_ns: 0,
             to_device_ns: 0,
@@ -161,9 +197,38 @@ impl FlashSsd {
             chance: RandomPhase::new(seed),
             retries: 0,
             before: (0, 0),
+            preconditioning: None,
             order: 0,
             head_bytes: 0,
         }
+    }
+
+    /// With submission queues, one for each class.
+    #[must_use]
+    pub fn with_queues(mut self, options: QueueOptions) -> Self {
+        self.queues = Some(Box::new(SubmissionQueues::new(options)));
+        self
+    }
+
+    /// The byte that the next write to the zone of a byte begins at; `None` without zones.
+    pub fn write_pointer(&self, offset_bytes: u64) -> Option<u64> {
+        self.zones.as_ref().map(|zones| zones.write_pointer(offset_bytes))
+    }
+
+    /// Size of a zone in bytes; `None` without zones. The last zone may be smaller.
+    pub fn zone_bytes(&self) -> Option<u64> {
+        self.zones.as_ref().map(|zones| zones.zone_bytes())
+    }
+
+    /// Zone append: writes at the write pointer of the zone of the request's first byte; returns where. Without zones, as
+    /// [`arrive`](Device::arrive).
+    ///
+    /// # Errors
+    /// As [`arrive`](Device::arrive).
+    pub fn append(&mut self, now_ns: u64, request: IoRequest) -> Result<u64, RequestError> {
+        let offset_bytes = self.write_pointer(request.offset_bytes).unwrap_or(request.offset_bytes);
+        self.arrive(now_ns, IoRequest { offset_bytes, ..request })?;
+        Ok(offset_bytes)
     }
 
     /// Counters of writes and of repeated reads.
@@ -175,14 +240,18 @@ impl FlashSsd {
                 host_units: sum.host_units + die.host_units,
                 folded_units: sum.folded_units + die.folded_units,
                 copied_units: sum.copied_units + die.ftl.copied_units,
-                erased_blocks: sum.erased_blocks + die.ftl.erased_blocks,
+                erased_blocks: sum.erased_blocks + die.ftl.erased_blocks + die.erased_for_zones,
                 most_erases: sum.most_erases.max(most),
                 fewest_erases: sum.fewest_erases.min(fewest),
                 ..sum
             }
         });
+        if let Some(zones) = &self.zones {
+            (counts.fewest_erases, counts.most_erases) = zones.wear();
+        }
         counts.copied_units -= self.before.0;
         counts.erased_blocks -= self.before.1;
+        counts.preconditioning = self.preconditioning;
         counts
     }
 
@@ -190,6 +259,7 @@ impl FlashSsd {
     pub(crate) fn retimed(&self, of: &FlashSsd) -> Option<FlashSsd> {
         let arranged = |options: &FlashOptions| FlashOptions {
             read_ns: 0,
+            cache_register: true,
             program_unit_ns: 0,
             erase_ns: 0,
             transfer_unit_ns: 0,
@@ -205,11 +275,12 @@ impl FlashSsd {
     }
 
     /// Writes units at random until write amplification is steady ([`is_steady`]), without time: a device that was in use.
-    /// Returns the write amplification of each round, in which as many units are written as the device has. Erases count as
-    /// wear, and nothing else of it in [`counts`](Self::counts).
+    /// Returns the write amplification of each round, in which as many units are written as the device has;
+    /// [`counts`](Self::counts) has them too. Erases count as wear.
     pub fn precondition(&mut self, seed: u64) -> Vec<f64> {
         let mut chance = RandomPhase::new(seed);
         let units = self.capacity_bytes.div_ceil(UNIT_BYTES);
+        let mut kept = Preconditioning::new(units);
         let mut rounds = Vec::new();
         while rounds.len() < MOST_ROUNDS && !is_steady(&rounds) {
             let mut copied = 0;
@@ -221,11 +292,13 @@ impl FlashSsd {
                     ftl.clean();
                 }
                 slc.forget(local);
-                ftl.write(local);
+                ftl.write(local, 0);
                 copied += ftl.copied_units - before;
             }
-            rounds.push(1.0 + copied as f64 / units as f64);
+            kept.add(copied);
+            rounds = kept.amplifications();
         }
+        self.preconditioning = Some(kept);
         let sum = |of: fn(&Ftl) -> u64| self.dies.iter().map(|die| of(&die.ftl)).sum();
         self.before = (sum(|ftl| ftl.copied_units), sum(|ftl| ftl.erased_blocks));
         rounds
@@ -264,7 +337,10 @@ impl FlashSsd {
             for unit in (unit..end).filter(|unit| !self.buffered.contains_key(unit)) {
                 let (die, local) = self.die_of(unit);
                 let is_cached = self.options.slc.is_some() && self.dies[die].slc.contains(local);
-                let has_data = is_cached || !self.has_holes || self.dies[die].ftl.is_mapped(local);
+                let has_data = match &self.zones {
+                    Some(zones) => zones.is_written(unit),
+                    None => is_cached || !self.has_holes || self.dies[die].ftl.is_mapped(local),
+                };
                 missing += u32::from(has_data);
                 cached += u32::from(is_cached);
             }
@@ -313,15 +389,17 @@ impl FlashSsd {
                 continue;
             };
             let first_unit = request.end_unit - request.units;
-            while request.next_unit < request.end_unit && self.buffer_used < self.options.buffer_units.max(1)
-            {
+            let room = if self.options.is_buffered() { self.options.buffer_units } else { u32::MAX };
+            while request.next_unit < request.end_unit && self.buffer_used < room {
                 let unit = request.next_unit;
                 request.next_unit += 1;
                 let there_ns = request.data_ns + self.link_ns((request.next_unit - first_unit) * UNIT_BYTES);
                 self.buffer_used += 1;
                 *self.buffered.entry(unit).or_insert(0) += 1;
                 let (die, _) = self.die_of(unit);
-                self.dies[die].writes.push_back((unit, there_ns.min(request.ready_ns)));
+                let there_ns = there_ns.min(request.ready_ns);
+                let handle = request.handle;
+                self.dies[die].writes.push_back(Pending { unit, id, there_ns, handle });
                 self.start(die, now_ns);
             }
             self.requests.insert(id, request);
@@ -329,7 +407,9 @@ impl FlashSsd {
                 return;
             }
             self.waiting.pop_front();
-            self.finish(id, now_ns.max(request.ready_ns));
+            if self.options.is_buffered() {
+                self.finish(id, now_ns.max(request.ready_ns));
+            }
         }
     }
 
@@ -345,21 +425,23 @@ impl FlashSsd {
         let end_ns;
         (die.work, end_ns) = if let Some(part) = die.reads.pop_front() {
             (Work::Read(part), now_ns.max(part.ready_ns) + part.sense_ns)
-        } else if let Some((unit, there_ns)) = die.writes.front().copied() {
+        } else if die.resets > 0 {
+            (Work::Reset, now_ns + options.erase_of(die))
+        } else if let Some(pending) = die.writes.front().copied() {
             let slc = options.slc.filter(|_| die.slc.has_room());
             match die.ftl.cleaning() {
                 Cleaning::Copy if slc.is_none() => {
                     (Work::Clean, now_ns + options.read_ns + options.program_unit_ns)
                 }
                 Cleaning::Erase if slc.is_none() => (Work::Clean, now_ns + options.erase_of(die)),
-                _ if there_ns > now_ns => return self.look(index, there_ns),
+                _ if pending.there_ns > now_ns => return self.look(index, pending.there_ns),
                 _ => {
                     die.writes.pop_front();
                     let free_ns = &mut self.channel_free_ns[channel];
                     *free_ns = (*free_ns).max(now_ns) + options.transfer_unit_ns;
                     match slc {
-                        Some(slc) => (Work::WriteSlc(unit), *free_ns + slc.program_unit_ns),
-                        None => (Work::Write(unit), *free_ns + options.program_unit_ns),
+                        Some(slc) => (Work::WriteSlc(pending), *free_ns + slc.program_unit_ns),
+                        None => (Work::Write(pending), *free_ns + options.program_unit_ns),
                     }
                 }
             }
@@ -396,14 +478,18 @@ impl FlashSsd {
     fn worked(&mut self, index: usize, now_ns: u64) {
         let work = std::mem::replace(&mut self.dies[index].work, Work::Idle);
         match work {
-            Work::Idle => {}
+            Work::Idle | Work::HandOver => {}
             Work::Clean => self.dies[index].ftl.clean(),
+            Work::Reset => {
+                self.dies[index].resets -= 1;
+                self.dies[index].erased_for_zones += 1;
+            }
             Work::Fold(local) => {
                 let die = &mut self.dies[index];
                 // Unless it was discarded meanwhile.
                 if die.slc.oldest() == Some(local) {
                     die.slc.forget(local);
-                    die.ftl.write(local);
+                    die.ftl.write(local, 0);
                     die.folded_units += 1;
                 }
             }
@@ -413,6 +499,11 @@ impl FlashSsd {
                 let free_ns = &mut self.channel_free_ns[channel];
                 *free_ns = (*free_ns).max(now_ns) + u64::from(units) * self.options.transfer_unit_ns;
                 let channel_ns = *free_ns;
+                if !self.options.cache_register {
+                    self.dies[index].work = Work::HandOver;
+                    let order = self.next_order();
+                    self.working.push(Reverse((channel_ns, order, index as u32)));
+                }
                 let link_ns = self.link_ns(u64::from(units) * UNIT_BYTES);
                 self.from_device_ns = self.from_device_ns.max(now_ns) + link_ns;
                 let done_ns = channel_ns.max(self.from_device_ns);
@@ -425,14 +516,17 @@ impl FlashSsd {
                     }
                 }
             }
-            Work::Write(unit) | Work::WriteSlc(unit) => {
+            Work::Write(Pending { unit, id, handle, .. })
+            | Work::WriteSlc(Pending { unit, id, handle, .. }) => {
                 let (_, local) = self.die_of(unit);
                 let die = &mut self.dies[index];
                 die.used_ns = now_ns;
                 die.host_units += 1;
-                if matches!(work, Work::Write(_)) {
+                if self.zones.is_some() {
+                    // It is where its address says.
+                } else if matches!(work, Work::Write(_)) {
                     die.slc.forget(local);
-                    die.ftl.write(local);
+                    die.ftl.write(local, handle);
                 } else {
                     die.slc.write(local);
                     die.ftl.discard(local);
@@ -444,6 +538,14 @@ impl FlashSsd {
                         self.buffered.remove(&unit);
                     }
                 }
+                if !self.options.is_buffered()
+                    && let Some(request) = self.requests.get_mut(&id)
+                {
+                    request.left -= 1;
+                    if request.left == 0 {
+                        self.finish(id, now_ns);
+                    }
+                }
                 self.fill_buffer(now_ns);
             }
         }
@@ -451,9 +553,9 @@ impl FlashSsd {
     }
 }
 
-impl Device for FlashSsd {
-    fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
-        check(&request, self.capacity_bytes)?;
+impl FlashSsd {
+    /// Starts a request that was checked.
+    fn begin(&mut self, now_ns: u64, request: IoRequest, class: usize) {
         let id = self.next_order();
         self.head_bytes = request.end_bytes();
         let (next_unit, end_unit) =
@@ -463,6 +565,10 @@ impl Device for FlashSsd {
         let data_ns = self.to_device_ns.max(command_ns);
         let mut underway = Underway {
             tag: request.tag,
+            handle: match self.options.placement {
+                WritePlacement::Fdp { handles } => (class % usize::from(handles.max(1))) as u8,
+                WritePlacement::Page | WritePlacement::Zns => 0,
+            },
             op: request.op,
             arrived_ns: now_ns,
             ready_ns: command_ns,
@@ -477,6 +583,7 @@ impl Device for FlashSsd {
             Op::Write => {
                 underway.ready_ns = data_ns + link_ns;
                 self.to_device_ns = underway.ready_ns;
+                underway.left = underway.units;
                 self.requests.insert(id, underway);
                 self.waiting.push_back(id);
                 self.fill_buffer(now_ns);
@@ -496,6 +603,35 @@ impl Device for FlashSsd {
                 }
             }
         }
+    }
+
+    /// Starts the requests that the controller fetches from its submission queues.
+    fn fetch(&mut self, now_ns: u64) {
+        while let Some((class, request)) = self.queues.as_mut().and_then(|queues| queues.fetch()) {
+            self.begin(now_ns, request, class);
+        }
+    }
+}
+
+impl Device for FlashSsd {
+    fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
+        self.arrive_of(now_ns, request, 0)
+    }
+
+    fn arrive_of(&mut self, now_ns: u64, request: IoRequest, class: usize) -> Result<(), RequestError> {
+        check(&request, self.capacity_bytes)?;
+        if let Some(zones) = &mut self.zones
+            && request.op == Op::Write
+        {
+            zones.write(&request)?;
+        }
+        match &mut self.queues {
+            None => self.begin(now_ns, request, class),
+            Some(queues) => {
+                queues.push(class, request);
+                self.fetch(now_ns);
+            }
+        }
         Ok(())
     }
 
@@ -512,6 +648,10 @@ impl Device for FlashSsd {
             {
                 self.done.pop();
                 completions.push(Completion { tag, start_ns, done_ns });
+                if let Some(queues) = &mut self.queues {
+                    queues.inside -= 1;
+                    self.fetch(done_ns);
+                }
             } else if let Some(Reverse((_, _, die))) = self.working.pop() {
                 match (die as usize).checked_sub(self.dies.len()) {
                     Some(die) => {
@@ -525,9 +665,22 @@ impl Device for FlashSsd {
         }
     }
 
-    /// Forgets the data of the units that lie in a range altogether, at once. What is in the buffer is still written.
+    /// Forgets the data of the units that lie in a range altogether, at once. What is in the buffer is still written. With zones:
+    /// resets those that lie in the range altogether; their dies erase a block each before they write again.
     fn discard(&mut self, offset_bytes: u64, size_bytes: u64) {
         let end_bytes = offset_bytes.saturating_add(size_bytes).min(self.capacity_bytes);
+        if let Some(zones) = &mut self.zones {
+            // The last unit of the device may be smaller than the others.
+            let is_end = end_bytes == self.capacity_bytes;
+            let end_bytes = if is_end { end_bytes.next_multiple_of(UNIT_BYTES) } else { end_bytes };
+            let page_units = u64::from(self.options.page_units.max(1));
+            for written_units in zones.reset(offset_bytes, end_bytes) {
+                let dies = written_units.div_ceil(page_units).min(self.dies.len() as u64);
+                // Zones begin on the first die.
+                self.dies[..dies as usize].iter_mut().for_each(|die| die.resets += 1);
+            }
+            return;
+        }
         // The last unit of the device may be smaller than the others.
         let end_unit = if end_bytes == self.capacity_bytes {
             end_bytes.div_ceil(UNIT_BYTES)
@@ -547,7 +700,8 @@ impl Device for FlashSsd {
     }
 
     fn outstanding(&self) -> usize {
-        self.requests.len() + self.done.len()
+        let queued = self.queues.as_ref().map_or(0, |queues| queues.waiting());
+        queued + self.requests.len() + self.done.len()
     }
 
     fn capacity_bytes(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! Size, times and counters of a flash device with a translation layer.
 
 use crate::ftl::Victims;
+use crate::steady::Preconditioning;
 
 /// Bytes of a unit, the smallest thing that is mapped and written.
 pub const UNIT_BYTES: u64 = 4096;
@@ -20,6 +21,8 @@ pub struct FlashOptions {
     pub spare_share: f64,
     /// Reading a page into the die's register.
     pub read_ns: u64,
+    /// Whether a die reads the next page while the channel takes the one before from a second register.
+    pub cache_register: bool,
     /// Writing one unit: a page's program time over the units of a page, since the controller fills pages.
     pub program_unit_ns: u64,
     /// Erasing a block.
@@ -33,16 +36,41 @@ pub struct FlashOptions {
     pub interface_bytes_per_s: f64,
     /// Controller time for each command.
     pub command_overhead_ns: u64,
-    /// Units that may wait in the write buffer.
+    /// Units that may wait in the write buffer; 0: writes complete when the flash has them.
     pub buffer_units: u32,
     /// Choice of the block to clean.
     pub victims: Victims,
     /// Static wear levelling: the block with the fewest erases is emptied when another block has so many more; 0: never.
     pub wear_gap: u32,
+    /// Where writes go.
+    pub placement: WritePlacement,
     /// Cache of blocks with one bit per cell.
     pub slc: Option<SlcOptions>,
     /// Repeated reads of a page.
     pub retries: Option<Retries>,
+}
+
+impl FlashOptions {
+    /// Whether writes complete before the flash has them.
+    pub(crate) fn is_buffered(&self) -> bool {
+        self.buffer_units > 0
+    }
+}
+
+/// Where the data of writes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WritePlacement {
+    /// To any block, one after another.
+    Page,
+    /// To blocks of the class of the request: flexible data placement (NVMe technical proposal 4146) with so many reclaim unit
+    /// handles (at least 1), persistently isolated: also copies stay with their handle. Class n has handle n modulo their number.
+    Fdp {
+        /// Reclaim unit handles.
+        handles: u8,
+    },
+    /// To zones (NVMe zoned namespace command set), each of one block on every die: the host writes them in order and resets
+    /// them. The device neither maps nor copies.
+    Zns,
 }
 
 /// Blocks with one bit per cell, which take writes first. While a die is idle, the data are moved to the other blocks. When
@@ -85,6 +113,8 @@ pub struct FlashCounts {
     pub fewest_erases: u32,
     /// Repeated reads of pages.
     pub retries: u64,
+    /// How the device was brought to its state at the start, if it was written at random.
+    pub preconditioning: Option<Preconditioning>,
 }
 
 impl FlashCounts {

@@ -42,15 +42,19 @@ mod service_model_flash;
 mod slc_cache;
 mod ssd;
 mod steady;
+mod submission_queues;
 mod times;
 mod write_cache;
+mod zones;
 
 pub use array::{Part, StripedArray, Striping};
 pub use controller::ControllerOptions;
 pub use device::{Completion, Device, IoRequest, Op, RequestError, SECTOR_BYTES};
 pub use disk::{Disk, QueueOrder};
 pub use flash::FlashSsd;
-pub use flash_options::{FlashCounts, FlashOptions, Retries, SlcOptions, UNIT_BYTES as FLASH_UNIT_BYTES};
+pub use flash_options::{
+    FlashCounts, FlashOptions, Retries, SlcOptions, UNIT_BYTES as FLASH_UNIT_BYTES, WritePlacement,
+};
 pub use ftl::Victims;
 pub use geometry::{Geometry, Location, Spares, Zone, ZoneLayout, ZoneSkew};
 pub use instant::Instant;
@@ -60,6 +64,7 @@ pub use rotation::Rotation;
 pub use seek::{SeekCurve, SeekCurveError};
 pub use seek_times::{SeekForm, SeekTimes};
 pub use ssd::{FlashTiming, Ssd};
-pub use steady::is_steady;
+pub use steady::{MOST_ROUNDS, Preconditioning, Steadiness, is_steady};
+pub use submission_queues::QueueOptions;
 pub use times::{DiskTimes, TimesError, TimesOptions};
 pub use write_cache::{Destage, WriteCacheOptions};

@@ -31,6 +31,15 @@ macro_rules! device_of_several {
                 match self { $($name::$variant(device) => device.arrive(now_ns, request)),+ }
             }
 
+            fn arrive_of(
+                &mut self,
+                now_ns: u64,
+                request: $crate::IoRequest,
+                class: usize,
+            ) -> Result<(), $crate::RequestError> {
+                match self { $($name::$variant(device) => device.arrive_of(now_ns, request, class)),+ }
+            }
+
             fn next_event_ns(&self) -> Option<u64> {
                 match self { $($name::$variant(device) => device.next_event_ns()),+ }
             }

@@ -10,7 +10,8 @@ use crate::array::StripedArray;
 use crate::device::Device;
 pub use crate::disk_profile::{DiskProfile, RotationMode, SeekPointProfile, TwoPieceProfile, ZoneProfile};
 pub use crate::profile_types::{
-    FlashProfile, FlashStart, NullProfile, Profile, RetryProfile, SlcProfile, SsdProfile,
+    FlashProfile, FlashStart, NullProfile, Placement, Profile, QueuesProfile, RetryProfile, SlcProfile,
+    SsdProfile,
 };
 use crate::seek::SeekCurveError;
 

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::device::{Device, SECTOR_BYTES};
 use crate::disk_profile::DiskProfile;
 use crate::flash::FlashSsd;
-use crate::flash_options::{FlashOptions, Retries, SlcOptions};
+use crate::flash_options::{FlashOptions, Retries, SlcOptions, WritePlacement};
 use crate::ftl::Victims;
 use crate::instant::Instant;
 use crate::profile::ProfileError;
 use crate::ssd::{FlashTiming, Ssd};
+use crate::submission_queues::QueueOptions;
 
 /// The map of a larger flash device (spare flash included) would take more than two GiB of memory.
 const MOST_FLASH_BYTES: f64 = 1.2 * (1u64 << 40) as f64;
@@ -51,6 +52,25 @@ pub struct SsdProfile {
     /// Dies behind the channels; without them each channel is one queue that is always ready to write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flash: Option<FlashProfile>,
+    /// Submission queues, one for each class of a study; only with `flash`. Without them the controller takes each command as it
+    /// comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queues: Option<QueuesProfile>,
+}
+
+/// Submission queues of the controller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueuesProfile {
+    /// Commands that the controller works on at the same time.
+    pub slots: u32,
+    /// Commands that it fetches from one queue in its turn, for each unit of the queue's weight.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub burst: u32,
+    /// Weights of the queues in the order of the study's classes, 1 for those that are not listed: weighted round robin. Without
+    /// weights: round robin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<u32>,
 }
 
 /// The flash behind the channels, with its translation layer.
@@ -66,10 +86,14 @@ pub struct FlashProfile {
     pub erase_ms: f64,
     /// Flash beyond the capacity, in percent of it.
     pub over_provisioning_percent: f64,
-    /// What may wait to be written; a write completes when its data are there.
+    /// What may wait to be written; a write completes when its data are there. 0: a write completes when the flash has it.
     pub write_buffer_kib: u32,
     /// Between device and host, in 10^6 bytes a second.
     pub interface_mb_s: f64,
+    /// Whether a die reads the next page while the channel takes the one before from a second register (the cache reads of ONFI).
+    /// Without it the die waits for the channel.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub cache_register: bool,
     /// The block that is cleaned next.
     #[serde(default, skip_serializing_if = "is_default")]
     pub garbage_collection: Victims,
@@ -79,12 +103,32 @@ pub struct FlashProfile {
     /// State at the start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: FlashStart,
+    /// Where the data of writes go.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub placement: Placement,
+    /// Reclaim unit handles, with `placement: fdp`; class n of a study has handle n modulo their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim_unit_handles: Option<u32>,
     /// Blocks with one bit per cell, which take writes first; none without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc: Option<SlcProfile>,
     /// Reads that are repeated because of their errors; none without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_retry: Option<RetryProfile>,
+}
+
+/// Where the data of writes go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// To any block.
+    #[default]
+    Page,
+    /// To blocks of the class of the request (flexible data placement): data of different handles are never in one block, copies
+    /// included.
+    Fdp,
+    /// To zones, each of one block on every die, which the host writes in order and resets by a discard. Only in virtual time.
+    Zns,
 }
 
 /// State of a flash device at the start of a run. All of it has data, and its SLC cache is empty.
@@ -121,6 +165,22 @@ pub struct RetryProfile {
     pub first_percent: f64,
     /// Repetitions that are followed by another, in percent; at most 10 follow each other.
     pub next_percent: f64,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(value: &u32) -> bool {
+    *value == 1
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -197,9 +257,17 @@ impl Profile {
     ///
     /// # Errors
     /// [`ProfileError::Field`] if a field of the profile is out of range, [`ProfileError::Capacity`] if the profile cannot
-    /// have that capacity.
+    /// have that capacity, [`ProfileError::Missing`] for zones.
     pub fn build(&self, capacity_bytes: u64) -> Result<Box<dyn Device>, ProfileError> {
         self.check_capacity(capacity_bytes)?;
+        if let Self::Ssd(SsdProfile { flash: Some(FlashProfile { placement: Placement::Zns, .. }), .. }) =
+            self
+        {
+            return Err(ProfileError::Missing {
+                problem: "a block device takes writes at any address, and `flash.placement: zns` only at write pointers",
+                remedy: "take `placement: page` or `fdp`, or a study with `testbed: simulator`",
+            });
+        }
         Ok(match self {
             Self::Disk(disk) => Box::new(disk.build(capacity_bytes)?),
             Self::Ssd(ssd) => match ssd.build_flash(capacity_bytes, 0)? {
@@ -254,6 +322,7 @@ impl SsdProfile {
                 spare_share: flash.over_provisioning_percent / 100.0,
                 read_ns: ns(self.read_latency_us, 1e3),
                 program_unit_ns: program_unit_ns(self.write_latency_us),
+                cache_register: flash.cache_register,
                 erases_for_one: u64::from(flash.block_kib / 4).div_ceil(block_units),
                 erase_ns: ns(flash.erase_ms, 1e6),
                 transfer_unit_ns: ns(4096.0 / self.channel_mb_s, 1e3),
@@ -262,6 +331,13 @@ impl SsdProfile {
                 buffer_units: flash.write_buffer_kib / 4,
                 victims: flash.garbage_collection,
                 wear_gap: flash.wear_gap_erases,
+                placement: match flash.placement {
+                    Placement::Page => WritePlacement::Page,
+                    Placement::Fdp => {
+                        WritePlacement::Fdp { handles: flash.reclaim_unit_handles.unwrap_or(1) as u8 }
+                    }
+                    Placement::Zns => WritePlacement::Zns,
+                },
                 slc: flash.slc.map(|slc| SlcOptions {
                     share: slc.capacity_percent / 100.0,
                     read_ns: ns(slc.read_latency_us, 1e3),
@@ -275,6 +351,10 @@ impl SsdProfile {
             },
             seed,
         );
+        if let Some(queues) = &self.queues {
+            let QueuesProfile { slots, burst, ref weights } = *queues;
+            device = device.with_queues(QueueOptions { slots, burst, weights: weights.clone() });
+        }
         if flash.start == FlashStart::Steady {
             device.precondition(seed);
         }
@@ -289,6 +369,19 @@ impl SsdProfile {
     }
 
     fn check(&self) -> Result<(), ProfileError> {
+        if let Some(queues) = &self.queues {
+            if self.flash.is_none() {
+                return Err(ProfileError::Missing {
+                    problem: "`queues` without `flash`",
+                    remedy: "leave `queues` out, or describe the flash",
+                });
+            }
+            within("queues.slots", f64::from(queues.slots), 1.0, 65_536.0)?;
+            within("queues.burst", f64::from(queues.burst), 1.0, 128.0)?;
+            for weight in &queues.weights {
+                within("queues.weights", f64::from(*weight), 1.0, 256.0)?;
+            }
+        }
         if let Some(flash) = &self.flash {
             let dies = f64::from(self.channels) * f64::from(flash.dies_per_channel);
             within("channels x flash.dies_per_channel", dies, 1.0, MOST_DIES)?;
@@ -298,11 +391,13 @@ impl SsdProfile {
                     remedy: "give pages of 4 KiB or a multiple, and blocks of whole pages",
                 });
             }
+            flash.check_placement()?;
             within("flash.dies_per_channel", f64::from(flash.dies_per_channel), 1.0, 1024.0)?;
             within("flash.block_kib", f64::from(flash.block_kib), 4.0, 1e6)?;
             within("flash.erase_ms", flash.erase_ms, 0.0, 1e4)?;
             within("flash.over_provisioning_percent", flash.over_provisioning_percent, 0.0, 1e3)?;
-            within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), 4.0, 1e8)?;
+            let least_kib = if flash.write_buffer_kib == 0 { 0.0 } else { 4.0 };
+            within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), least_kib, 1e8)?;
             within("flash.interface_mb_s", flash.interface_mb_s, 1e-3, 1e6)?;
             if let Some(slc) = &flash.slc {
                 within("flash.slc.capacity_percent", slc.capacity_percent, 0.0, 100.0)?;
@@ -322,6 +417,44 @@ impl SsdProfile {
         within("write_latency_us", self.write_latency_us, 0.0, 1e6)?;
         within("channel_mb_s", self.channel_mb_s, 1e-3, 1e6)?;
         within("command_overhead_us", self.command_overhead_us, 0.0, 1e6)
+    }
+}
+
+impl FlashProfile {
+    /// Checks that the other fields fit the placement.
+    fn check_placement(&self) -> Result<(), ProfileError> {
+        let missing = |problem, remedy| Err(ProfileError::Missing { problem, remedy });
+        match (self.placement, self.reclaim_unit_handles) {
+            (Placement::Fdp, Some(handles)) => {
+                within("flash.reclaim_unit_handles", f64::from(handles), 1.0, 128.0)?;
+            }
+            (Placement::Fdp, None) => {
+                return missing(
+                    "`flash.placement: fdp` without `flash.reclaim_unit_handles`",
+                    "give their number, such as that of the classes",
+                );
+            }
+            (_, Some(_)) => {
+                return missing(
+                    "`flash.reclaim_unit_handles` without `flash.placement: fdp`",
+                    "leave the handles out, or take that placement",
+                );
+            }
+            (_, None) => {}
+        }
+        if self.placement != Placement::Page && (self.slc.is_some() || self.wear_gap_erases > 0) {
+            return missing(
+                "`flash.placement: fdp` or `zns` with `flash.slc` or `flash.wear_gap_erases`, which would mix the data",
+                "leave these out, or take `placement: page`",
+            );
+        }
+        if self.placement == Placement::Zns && self.start == FlashStart::Steady {
+            return missing(
+                "`flash.start: steady` with `flash.placement: zns`: zones cannot be written at random",
+                "leave `start` out",
+            );
+        }
+        Ok(())
     }
 }
 

@@ -115,12 +115,25 @@ impl ServiceModel for FlashSsd {
         let options = self.options();
         let (units, pages_on_die) = self.extent(&request);
         match request.op {
-            Op::Write => options.command_overhead_ns + self.link_ns(u64::from(request.size_bytes)),
+            Op::Write => {
+                let unbuffered_ns = if options.is_buffered() {
+                    0
+                } else {
+                    let page_units = units.min(u64::from(options.page_units));
+                    (pages_on_die * page_units) * (options.program_unit_ns + options.transfer_unit_ns)
+                };
+                options.command_overhead_ns + self.link_ns(u64::from(request.size_bytes)) + unbuffered_ns
+            }
             Op::Read => {
                 let on_channel = units.div_ceil(u64::from(options.channels.max(1)));
                 let channel_ns =
                     on_channel.max(units.min(u64::from(options.page_units))) * options.transfer_unit_ns;
-                let flash_ns = pages_on_die * options.read_ns + channel_ns;
+                // Without a second register a die waits for the channel between its pages.
+                let page_units = units.min(u64::from(options.page_units));
+                let hand_over_ns =
+                    if options.cache_register { 0 } else { page_units * options.transfer_unit_ns };
+                let handed_over_ns = pages_on_die.saturating_sub(1) * hand_over_ns;
+                let flash_ns = pages_on_die * options.read_ns + channel_ns.max(handed_over_ns);
                 // The link starts when the first page is there.
                 let link_ns = options.read_ns + self.link_ns(units * UNIT_BYTES);
                 options.command_overhead_ns + flash_ns.max(link_ns)
@@ -147,7 +160,10 @@ impl ServiceModel for FlashSsd {
             Op::Read => {
                 let longest_ns = options.erase_ns.max(copy_ns + dies * options.transfer_unit_ns);
                 let dies_ns = longest_ns + pages_on_die * options.read_ns.max(slc_read_ns) * repeats;
-                dies_ns + on_channel_ns(dies_ns)
+                // Without a second register, the die's pages wait for the channel one after another; each waits for no more than
+                // all that the channel has to carry.
+                let waits = if options.cache_register { 1 } else { pages_on_die };
+                dies_ns + waits * on_channel_ns(dies_ns)
             }
             Op::Write => {
                 // Each cycle of cleaning frees at least the spare share of a block.

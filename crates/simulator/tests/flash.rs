@@ -386,3 +386,229 @@ fn a_fit_finds_a_drive_again() {
     assert!(after.0 < 0.05 && after.1 < 0.1, "{after:?}, before {before:?}: {found:?}");
     assert!(before.0 > 0.2, "{before:?}");
 }
+
+#[test]
+fn a_die_without_a_cache_register_waits_for_the_channel() {
+    // Two pages of one die: 39 us for each read, 3.413 us for 4 KiB on the channel, 10 us for the command.
+    let second = |cache_register| {
+        let mut ssd = build(&with(|flash| profile::FlashProfile { cache_register, ..flash }), 256 * MIB);
+        let read =
+            |tag, page: u64| IoRequest { tag, op: Op::Read, offset_bytes: page * 16_384, size_bytes: 4096 };
+        ssd.arrive(0, read(1, 0)).unwrap();
+        done_after(&mut ssd, 0, read(2, 32), 2)
+    };
+    assert_eq!([true, false].map(second), [10_000 + 2 * 39_000 + 3_413, 10_000 + 2 * (39_000 + 3_413)]);
+}
+
+#[test]
+fn without_a_buffer_writes_complete_when_the_flash_has_them() {
+    let mut ssd = build(&with(|flash| profile::FlashProfile { write_buffer_kib: 0, ..flash }), 256 * MIB);
+    let write =
+        |tag, unit: u64, size_bytes| IoRequest { tag, op: Op::Write, offset_bytes: unit * 4096, size_bytes };
+    // 10 us for the command, 1.170 us on the link, 3.413 us on the channel, 77 us for a quarter of a page.
+    assert_eq!(done_after(&mut ssd, 0, write(1, 0, 4096), 1), 10_000 + 1_170 + 3_413 + 77_000);
+    // Two units of a page one after another; the second has arrived meanwhile.
+    assert_eq!(done_after(&mut ssd, 1 << 30, write(2, 4, 8192), 2), 10_000 + 1_170 + 2 * (3_413 + 77_000));
+    assert_eq!((ssd.counts().host_units, ssd.outstanding()), (3, 0));
+    let error = with(|flash| profile::FlashProfile { write_buffer_kib: 2, ..flash }).build_flash(MIB, 1);
+    assert!(error.unwrap_err().to_string().contains("flash.write_buffer_kib` is 2, expected from 4"));
+}
+
+#[test]
+fn preconditioning_is_counted_round_by_round() {
+    let steady = with(|flash| profile::FlashProfile { start: FlashStart::Steady, ..flash });
+    let found = build(&steady, 64 * MIB).counts().preconditioning.unwrap();
+    let rounds = found.amplifications();
+    assert!((5..=25).contains(&found.rounds) && rounds.len() == found.rounds);
+    assert_eq!(found.round_units, 64 * 256);
+    assert!(
+        is_steady(&rounds) && !is_steady(&rounds[..found.rounds - 1]),
+        "it ends with the first steady round"
+    );
+    assert_eq!(build(&nvme(), 64 * MIB).counts().preconditioning, None);
+}
+
+/// A profile without garbage collection's noise: one channel, two dies, blocks of 8 units.
+fn small(change: impl FnOnce(profile::FlashProfile) -> profile::FlashProfile) -> SsdProfile {
+    let small = |flash| profile::FlashProfile { dies_per_channel: 2, block_kib: 32, ..flash };
+    SsdProfile { channels: 1, page_kib: 4, ..with(|flash| change(small(flash))) }
+}
+
+#[test]
+fn zones_are_written_in_order_with_an_amplification_of_one() {
+    let zns = small(|flash| profile::FlashProfile { placement: profile::Placement::Zns, ..flash });
+    let size = 4 * MIB;
+    let mut ssd = build(&zns, size);
+    assert_eq!(ssd.zone_bytes(), Some(2 * 8 * 4096));
+    let zone = 65_536;
+    let (mut done, mut now_ns) = (Vec::new(), 0);
+    for round in 0..3 {
+        for first in (0..size).step_by(zone as usize) {
+            ssd.discard(first, zone);
+            assert_eq!(ssd.write_pointer(first + 100), Some(first));
+            for part in 0..4 {
+                // By address, or by an append anywhere in the zone.
+                let offset_bytes = first + part * 16_384;
+                let write = IoRequest { tag: part, op: Op::Write, offset_bytes, size_bytes: 16_384 };
+                if round == 0 {
+                    ssd.arrive(now_ns, write).unwrap();
+                } else {
+                    let found = ssd.append(now_ns, IoRequest { offset_bytes: first, ..write }).unwrap();
+                    assert_eq!(found, offset_bytes);
+                }
+                while let Some(event_ns) = ssd.next_event_ns() {
+                    now_ns = event_ns;
+                    ssd.advance(now_ns, &mut done);
+                }
+            }
+        }
+    }
+    let counts = ssd.counts();
+    assert_eq!((counts.host_units, counts.copied_units), (3 * size / 4096, 0));
+    assert_eq!(counts.write_amplification(), 1.0);
+    // Each zone has a block on each of the two dies.
+    assert_eq!((counts.erased_blocks, counts.fewest_erases, counts.most_erases), (3 * 2 * size / zone, 3, 3));
+    // Elsewhere, across the end, and in parts of a unit: refused, and nothing is written.
+    let write = |offset_bytes, size_bytes| IoRequest { tag: 1, op: Op::Write, offset_bytes, size_bytes };
+    ssd.discard(0, zone);
+    for (request, text) in [
+        (
+            write(4096, 4096),
+            "write at byte 4096: found a byte that is not the write pointer of its zone, expected byte 0",
+        ),
+        (
+            write(0, 69_632),
+            "write of 69632 bytes at byte 0: expected a multiple of 4096 bytes, at most the 65536",
+        ),
+        (write(0, 100), "write of 100 bytes at byte 0: expected a multiple of 4096 bytes"),
+    ] {
+        let error = ssd.arrive(now_ns, request).unwrap_err().to_string();
+        assert!(error.starts_with(text), "{error}");
+    }
+    assert_eq!((ssd.write_pointer(0), ssd.counts().host_units), (Some(0), 3 * size / 4096));
+}
+
+#[test]
+fn a_reset_erases_before_the_next_write_and_empties_the_zone() {
+    let zns = small(|flash| profile::FlashProfile {
+        placement: profile::Placement::Zns,
+        write_buffer_kib: 0,
+        ..flash
+    });
+    let mut ssd = build(&zns, 4 * MIB);
+    let read = |tag| IoRequest { tag, op: Op::Read, offset_bytes: 0, size_bytes: 4096 };
+    assert_eq!(done_after(&mut ssd, 1 << 30, read(1), 1), 52_413);
+    ssd.discard(0, 65_535);
+    assert_eq!(done_after(&mut ssd, 2 << 30, read(2), 2), 52_413, "a part of a zone is not reset");
+    ssd.discard(0, 65_536);
+    assert_eq!(done_after(&mut ssd, 3 << 30, read(3), 3), 11_170, "an empty zone is not read from flash");
+    let write = IoRequest { tag: 4, op: Op::Write, offset_bytes: 0, size_bytes: 4096 };
+    // 10 us for the command; the die begins its erase of 3.5 ms when the write wakes it.
+    assert_eq!(done_after(&mut ssd, 4 << 30, write, 4), 3_500_000 + 3_413 + 308_000);
+    assert_eq!(ssd.counts().erased_blocks, 1, "the other die erases with its first write");
+}
+
+#[test]
+fn hot_and_cold_classes_with_handles_of_their_own_need_fewer_copies() {
+    let amplified = |placement, handles| {
+        let profile = small(|flash| profile::FlashProfile {
+            placement,
+            reclaim_unit_handles: handles,
+            block_kib: 128,
+            ..flash
+        });
+        let mut ssd = build(&profile, 16 * MIB);
+        let mut rng = ChaCha8Rng::seed_from_u64(13);
+        let (mut done, mut now_ns) = (Vec::new(), 0);
+        for tag in 0..80_000 {
+            let is_hot = rng.random_bool(0.9);
+            let unit = if is_hot { rng.random_range(0..400) } else { rng.random_range(400..4096) };
+            let write = IoRequest { tag, op: Op::Write, offset_bytes: unit * 4096, size_bytes: 4096 };
+            ssd.arrive_of(now_ns, write, usize::from(is_hot)).unwrap();
+            while ssd.outstanding() > 0 {
+                now_ns = ssd.next_event_ns().unwrap();
+                ssd.advance(now_ns, &mut done);
+            }
+        }
+        ssd.counts().write_amplification()
+    };
+    let mixed = amplified(profile::Placement::Page, None);
+    let apart = amplified(profile::Placement::Fdp, Some(2));
+    assert!(apart < 0.9 * mixed, "apart {apart}, mixed {mixed}");
+    // With one handle it is the same device.
+    assert_eq!(amplified(profile::Placement::Fdp, Some(1)), mixed);
+}
+
+#[test]
+fn submission_queues_share_the_controllers_slots() {
+    let queues = |slots, weights: &[u32]| {
+        let queues = profile::QueuesProfile { slots, burst: 1, weights: weights.to_vec() };
+        build(&SsdProfile { queues: Some(queues), ..nvme() }, 256 * MIB)
+    };
+    // Ten reads of class 0 and then four of class 1, each on a die of its own, one in the controller: 52.413 us each.
+    let order = |mut ssd: FlashSsd| {
+        for tag in 0..14 {
+            let read = IoRequest { tag, op: Op::Read, offset_bytes: tag * 16_384, size_bytes: 4096 };
+            ssd.arrive_of(0, read, usize::from(tag >= 10)).unwrap();
+        }
+        assert_eq!(ssd.outstanding(), 14);
+        let mut done = Vec::new();
+        ssd.advance(u64::MAX, &mut done);
+        assert_eq!(ssd.outstanding(), 0);
+        done.iter().map(|c| (c.tag, c.start_ns, c.done_ns)).collect::<Vec<_>>()
+    };
+    let tags = |done: &[(u64, u64, u64)]| done.iter().map(|(tag, ..)| *tag).collect::<Vec<_>>();
+    let turns = order(queues(1, &[]));
+    assert_eq!(tags(&turns), [0, 10, 1, 11, 2, 12, 3, 13, 4, 5, 6, 7, 8, 9]);
+    assert!(
+        turns
+            .iter()
+            .zip(0..)
+            .all(|((_, start_ns, done_ns), i)| { (*start_ns, *done_ns) == (i * 52_413, (i + 1) * 52_413) })
+    );
+    assert_eq!(tags(&order(queues(1, &[3, 1]))), [0, 1, 2, 10, 3, 4, 5, 11, 6, 7, 8, 12, 9, 13]);
+    // With a slot for each, the device is the one without queues.
+    let without = order(build(&nvme(), 256 * MIB));
+    assert_eq!(order(queues(14, &[])), without);
+}
+
+#[test]
+fn options_that_exclude_each_other_are_refused() {
+    type Change = fn(profile::FlashProfile) -> profile::FlashProfile;
+    let cases: [(Change, &str); 5] = [
+        (
+            |f| profile::FlashProfile { placement: profile::Placement::Fdp, ..f },
+            "without `flash.reclaim_unit_handles`",
+        ),
+        (|f| profile::FlashProfile { reclaim_unit_handles: Some(2), ..f }, "without `flash.placement: fdp`"),
+        (
+            |f| profile::FlashProfile { placement: profile::Placement::Zns, slc: Some(SLC), ..f },
+            "with `flash.slc` or `flash.wear_gap_erases`",
+        ),
+        (
+            |f| profile::FlashProfile { placement: profile::Placement::Zns, start: FlashStart::Steady, ..f },
+            "zones cannot be written at random",
+        ),
+        (
+            |f| profile::FlashProfile {
+                placement: profile::Placement::Fdp,
+                reclaim_unit_handles: Some(200),
+                ..f
+            },
+            "`flash.reclaim_unit_handles` is 200, expected from 1 to 128",
+        ),
+    ];
+    for (change, text) in cases {
+        let error = with(change).build_flash(256 * MIB, 1).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    let queues = Some(profile::QueuesProfile { slots: 0, burst: 1, weights: Vec::new() });
+    let error = SsdProfile { queues: queues.clone(), ..nvme() }.build_flash(256 * MIB, 1).unwrap_err();
+    assert!(error.to_string().contains("`queues.slots` is 0, expected from 1"), "{error}");
+    let error = SsdProfile { queues, flash: None, ..nvme() }.build(256 * MIB).unwrap_err().to_string();
+    assert!(error.contains("`queues` without `flash`"), "{error}");
+    // A block device has no write pointers.
+    let zns = Profile::Ssd(with(|f| profile::FlashProfile { placement: profile::Placement::Zns, ..f }));
+    let Err(error) = zns.build(256 * MIB) else { panic!("a block device with zones") };
+    assert!(error.to_string().contains("testbed: simulator"), "{error}");
+}

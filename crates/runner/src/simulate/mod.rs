@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use serde_json::json;
 use weir_records::{Request, TableWriter};
-use weir_simulator::FLASH_UNIT_BYTES;
 use weir_simulator::server::{Limits, Outcome as Simulated, Served};
+use weir_simulator::{FLASH_UNIT_BYTES, Preconditioning, Steadiness};
 use weir_study::{Records, Run, Testbed};
 
 use crate::Error;
@@ -25,7 +25,7 @@ use crate::context::write_json;
 use crate::run::folder::{Durability, RunFolder};
 use crate::run::outcome::{Outcome, Timing};
 use crate::run::series as responses;
-use crate::validity::rule::{Status, Validity, is_invalid, outcome};
+use crate::validity::rule::{RuleOutcome, Status, Validity, is_invalid, outcome};
 use series::Series;
 use summary::Summary;
 
@@ -214,7 +214,57 @@ fn judge(run: &Run, simulated: &Simulated, summary: &Summary) -> Validity {
             "no request in the measured interval. Make it longer, or use more clients".to_owned(),
         )
     };
-    Validity::of(vec![planned, some, saturated])
+    let preconditioned = simulated.heads.iter().enumerate();
+    let preconditioned =
+        preconditioned.filter_map(|(head, report)| Some((head, report.flash?.preconditioning?)));
+    let rules = [planned, some, saturated].into_iter().chain(steady(preconditioned));
+    Validity::of(rules.collect())
+}
+
+/// Whether the flash devices that start in steady state attained it, of the preconditioning of each such head; `None` without.
+fn steady(heads: impl Iterator<Item = (usize, Preconditioning)>) -> Option<RuleOutcome> {
+    let is_steady = |steadiness: &Option<Steadiness>| steadiness.is_some_and(|found| found.is_steady());
+    let found = heads.map(|(head, done)| (head, done.rounds, Steadiness::of(&done.amplifications())));
+    // The first head that is not steady, else the last one.
+    let mut chosen = None;
+    for one in found {
+        chosen = Some(one);
+        if !is_steady(&one.2) {
+            break;
+        }
+    }
+    let (head, rounds, steadiness) = chosen?;
+    let text = steadiness.map_or_else(String::new, |found| {
+        format!(
+            "write amplification of the last 5 of {rounds} rounds of random writes on head {head}: mean {:.3}, range {:.1} %, \
+             slope {:+.1} %; steady are up to {:.0} % and {:.0} %",
+            found.mean,
+            found.range_share * 100.0,
+            found.slope_share * 100.0,
+            Steadiness::MOST_RANGE * 100.0,
+            Steadiness::MOST_SLOPE * 100.0
+        )
+    });
+    Some(if is_steady(&steadiness) {
+        outcome("R-STEADY", Status::Valid, text)
+    } else {
+        let remedy = "The device did not become steady. Make it larger, or give it more over-provisioning";
+        outcome("R-STEADY", Status::Invalid, format!("{text}. {remedy}"))
+    })
+}
+
+/// Rounds of a preconditioning for `observed.json`.
+fn rounds(preconditioning: &Preconditioning) -> serde_json::Value {
+    let amplifications = preconditioning.amplifications();
+    let steadiness = Steadiness::of(&amplifications);
+    json!({
+        "round_bytes": preconditioning.round_units * FLASH_UNIT_BYTES,
+        "write_amplification": amplifications,
+        "mean": steadiness.map(|found| found.mean),
+        "range_share": steadiness.map(|found| found.range_share),
+        "slope_share": steadiness.map(|found| found.slope_share),
+        "is_steady": steadiness.is_some_and(|found| found.is_steady()),
+    })
 }
 
 fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {
@@ -239,6 +289,9 @@ fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {
                     "most_erases": flash.most_erases,
                     "repeated_reads": flash.retries,
                 });
+                if let Some(preconditioning) = flash.preconditioning {
+                    found["flash"]["preconditioning"] = rounds(&preconditioning);
+                }
             }
             found
         })
@@ -259,4 +312,43 @@ fn observed(simulated: &Simulated, timing: Timing) -> serde_json::Value {
         },
         "timing": timing,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of 1000 units with so many copied ones each.
+    fn preconditioning(copied: impl IntoIterator<Item = u64>) -> Preconditioning {
+        let mut made = Preconditioning::new(1000);
+        copied.into_iter().for_each(|units| made.add(units));
+        made
+    }
+
+    #[test]
+    fn a_device_that_does_not_become_steady_makes_the_run_invalid() {
+        let steady_one = preconditioning([100, 900, 1000, 1010, 990, 1000, 1000]);
+        // It rises by 0.3 in each of 25 rounds.
+        let rising = preconditioning((0..25).map(|round| 1000 + 300 * round));
+        let rule = steady([(0, steady_one), (1, rising), (2, steady_one)].into_iter()).unwrap();
+        assert_eq!((rule.rule.as_str(), rule.status), ("R-STEADY", Status::Invalid));
+        let told = "write amplification of the last 5 of 25 rounds of random writes on head 1: mean 8.600, range 14.0 %, slope \
+                    +14.0 %; steady are up to 20 % and 10 %. The device did not become steady.";
+        assert!(rule.reason.starts_with(told), "{}", rule.reason);
+        let rule = steady([(0, steady_one), (1, steady_one)].into_iter()).unwrap();
+        assert_eq!(rule.status, Status::Valid);
+        assert!(
+            rule.reason.contains("of 7 rounds of random writes on head 1: mean 2.000"),
+            "{}",
+            rule.reason
+        );
+        assert_eq!(steady(std::iter::empty()), None);
+        assert_eq!(steady([(0, preconditioning([1; 4]))].into_iter()).unwrap().status, Status::Invalid);
+        let document = rounds(&rising);
+        assert_eq!(
+            (document["is_steady"].as_bool(), document["round_bytes"].as_u64()),
+            (Some(false), Some(4_096_000))
+        );
+        assert_eq!(document["write_amplification"].as_array().unwrap().len(), 25);
+    }
 }

@@ -139,11 +139,13 @@ impl<M: Machine> Head<M> {
                 Decision::Serve(request) => {
                     let wanted = IoRequest::from(&request);
                     let tag = request.tag;
-                    self.machine.arrive(now_ns, wanted).map_err(|error| (tag, error.to_string()))?;
+                    let class = usize::from(request.class);
+                    self.machine
+                        .arrive_of(now_ns, wanted, class)
+                        .map_err(|error| (tag, error.to_string()))?;
                     if self.inside.is_empty() {
                         self.busy_since_ns = now_ns;
                     }
-                    let class = usize::from(request.class);
                     self.report.mix.add(self.real_time.get(class).copied().unwrap_or(false));
                     self.inside.push(request);
                 }
