@@ -64,6 +64,10 @@ enum Kind {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
+    let is_written_by_users = !matches!(
+        args.kind,
+        Kind::Plan | Kind::Run | Kind::Host | Kind::Verdict | Kind::Manifest | Kind::Part | Kind::Columns
+    );
     let schema = match args.kind {
         Kind::Columns if args.markdown => return print(&columns::as_markdown()),
         Kind::Study if args.markdown => {
@@ -93,6 +97,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Kind::Manifest => with_checksum(schema_for!(weir_records::Manifest)),
         Kind::Part => schema_for!(weir_coordination::Record),
     };
+    let mut schema = schema.to_value();
+    if is_written_by_users {
+        weir_specs::accept_units(&mut schema);
+    }
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)
 }
