@@ -286,8 +286,8 @@ def _add_import(commands: Any) -> None:
         "fio",
         help="a job file of fio as workloads and a study",
         description="Each job becomes a workload and a class; jobs from `stonewall` on are another study. "
-        "The report names each option: expressed, without effect on the requests, or lost, with what weir does "
-        "instead. Exit code 3: something is lost; 2: it is not a job file.",
+        "The report names each option: expressed, without effect on the requests, or lost, with what weir "
+        "does instead. Exit code 3: something is lost; 2: it is not a job file.",
     )
     job.add_argument("job", type=Path, metavar="JOB.fio", help="the job file")
     job.add_argument(

@@ -41,6 +41,11 @@ ALIASES = {
     "log_unix_epoch": "log_alternate_epoch",
 }  # fmt: skip
 _SECTION = re.compile(r"\[([^\n]{1,255})")
+#: Switches that are on where there is no value; all others need one.
+SWITCHES = frozenset([
+    "bs_unaligned", "norandommap", "time_based", "verify_only", "exitall", "exitall_on_error", "stonewall",
+    "new_group", "thread", "group_reporting", "zero_buffers", "refill_buffers",
+])  # fmt: skip
 _INCLUDE = re.compile(r"include[\s=]\s*(.+)")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 #: Digits and a unit. fio reads no decimals: `1.5g` would be 1.
@@ -249,7 +254,7 @@ def size_bytes(option: Option, text: str, kb_base: int = 1024) -> int:
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].lower() if match else ""
     prefix, rest = unit[:1], unit[1:]
-    if match is None or prefix not in _POWERS or rest not in ("", "b", "ib") or (prefix == "b" and rest):
+    if match is None or prefix not in _POWERS or rest not in ("", "b", "i", "ib") or (prefix == "b" and rest):
         remedy = "write digits and k, m, g, t or p, such as 4k (fio reads no decimals)"
         raise option.error(f"has `{text}`, no size", remedy)
     if len(match["digits"]) > 20:
@@ -296,12 +301,12 @@ def time_us(option: Option, text: str, unit_us: int) -> int:
 
 
 def flag(option: Option) -> bool:
-    """A switch: on where there is no value.
+    """A switch; some are on where there is no value.
 
     Raises:
         InputError: its value is neither 0 nor 1.
     """
-    text = "1" if option.value is None else option.value
+    text = "1" if option.value is None and option.name in SWITCHES else option.value
     if text not in ("0", "1"):
         raise option.error("is a switch", "write 0 or 1")
     return text == "1"

@@ -145,7 +145,7 @@ def _study(
     fields = {
         "name": name,
         "question": f"How do the jobs of {source} fare?",
-        "description": "Storage, scheduler, file system, repetitions and seed are not of the job file: set them.",
+        "description": "Storage, scheduler, file system, repetitions and seed are not of the job file.",
         "testbed": options.testbed,
         "seed": SEED,
         "repetitions": REPETITIONS,

@@ -419,8 +419,8 @@ class _Mapper:
             return [(low, 100)]
         if low == 0 or high % low or 100 % (high // low):
             raise NotExpressedError(
-                f"`{option.name}={option.value}` has {high // max(low, 1)} sizes; shares of a closed loop are "
-                "whole per cents: use 2, 4, 5, 10, 20, 25 or 50 multiples of the smallest, or bssplit"
+                f"`{option.name}={option.value}` has {high // max(low, 1)} sizes; shares of a closed loop "
+                "are whole per cents: use 2, 4, 5, 10, 20, 25 or 50 multiples of the smallest, or bssplit"
             )
         count = high // low
         return [(low * (at + 1), 100 // count) for at in range(count)]
