@@ -431,7 +431,8 @@ def test_sections_and_options_are_those_that_fio_reads(examples):
         # An engine or option that this fio was built without.
         if done.returncode or "--name=" not in done.stdout:
             continue
-        theirs = re.split(r"(?:^|\s)--name=", done.stdout)[1:]
+        # A value with blanks is in quotes.
+        theirs = re.split(r"(?:^|\s)--name=", done.stdout.replace('"', ""))[1:]
         ours = [_as_fio_shows(job) for job in jobs]
         # A `name` in [global] looks like a job.
         theirs = [_words(text) for text in theirs]
@@ -456,7 +457,7 @@ def _as_fio_shows(job):
     own += [before for before, after in job.replaced if not before.is_global]
     shown = [one.name if one.value is None else f"{one.name}={one.value}" for one in own]
     # A text may look like several options.
-    return job.name, Counter(word.strip() for one in shown for word in re.split(_NEXT, one))
+    return job.name, Counter(word.strip() for one in shown for word in re.split(_NEXT, one.replace('"', "")))
 
 
 def test_each_example_is_imported_or_refused_with_a_reason(examples, tmp_path):

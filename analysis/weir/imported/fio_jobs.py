@@ -38,7 +38,8 @@ ALIASES = {
     "iodepth_batch_complete": "iodepth_batch_complete_min", "ratemin": "rate_min", "ratecycle": "rate_cycle",
     "wait_for_previous": "stonewall", "iomem": "mem", "mem_align": "iomem_align", "fill_fs": "fill_device",
     "disable_bw": "disable_bw_measurement", "log_max_value": "log_window_value", "ss": "steadystate",
-    "log_unix_epoch": "log_alternate_epoch",
+    "log_unix_epoch": "log_alternate_epoch", "ss_dur": "steadystate_duration",
+    "ss_ramp": "steadystate_ramp_time", "ss_interval": "steadystate_check_interval",
 }  # fmt: skip
 _SECTION = re.compile(r"\[([^\n]{1,255})")
 #: Switches that are on where there is no value; all others need one.

@@ -109,7 +109,9 @@ _LOST = {
     "`cgroup` of the class takes settings such as io.weight=100": "cgroup cgroup_weight",
     "control groups are removed": "cgroup_nodelete=0",
     "the shares of jobs are not regulated": "flow=0 flow_id flow_sleep=0 flow_watermark",
-    "a run has a fixed duration; `precision` of a study sets the repetitions": "steadystate",
+    "a run has a fixed duration; `precision` of a study sets the repetitions": (
+        "steadystate steadystate_duration steadystate_ramp_time steadystate_check_interval"
+    ),
     "writes have no placement": "dataplacement=none fdp=0",
     "no log is replayed": "replay_redirect",
     "a run does not end when the device is full": "fill_device=0",
