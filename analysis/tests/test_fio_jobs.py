@@ -386,13 +386,25 @@ def test_no_other_file_is_overwritten(tmp_path, capsys):
     assert main([*arguments, "--name", "again"]) == 0
 
 
-def test_what_differs_between_the_jobs_of_a_run_is_lost(tmp_path):
+def test_control_characters_reach_neither_terminal_nor_comment(tmp_path, capsys):
+    file = tmp_path / "a\nname: other\x1b[2J.fio"
+    file.write_text(WHOLE + "description=clear \x1b[2J screen\n")
+    assert main(["import", "fio", str(file), "--to", str(tmp_path), "--name", "a"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    study = (tmp_path / "studies/a.yml").read_text()
+    assert "\x1b" not in study and yaml.safe_load(study)["name"] == "a"
+
+
+def test_what_differs_between_the_jobs_of_a_run_is_lost(tmp_path, capsys):
     file = tmp_path / "j.fio"
     file.write_text(WHOLE + "filename=f\n[second]\nfilename=f\nruntime=5\ndirect=0\n")
     arguments = ["import", "fio", str(file), "--to", str(tmp_path), "--json"]
     assert main(arguments) == 3
     study = yaml.safe_load((tmp_path / "studies/j.yml").read_text())
     assert study["duration_s"] == 5.0
+    first, second = json.loads(capsys.readouterr().out)["jobs"]
+    lost = [[one["option"] for one in job["options"] if one["fate"] == LOST] for job in (first, second)]
+    assert lost == [["runtime", "filename"], ["filename", "direct"]]
 
 
 # ---- fio itself

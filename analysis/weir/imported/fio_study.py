@@ -46,7 +46,7 @@ def command(options: argparse.Namespace, console: Console) -> int:
             raise InputError("--target-size", problem, "write digits and k, m, g or t, such as 10g") from None
     imported = [workload(job, target_bytes) for job in fio_jobs.read(path, variables)]
     stem = _name(options.name or path.name.removesuffix(".fio"), [], "job")
-    files = _files(path.name, stem, imported, options)
+    files = _files(_printable(path.name), stem, imported, options)
     folder = options.to or locate.project() or Path.cwd()
     if not options.dry_run:
         _write(folder, files)
@@ -93,6 +93,11 @@ def _name(text: str, taken: Iterable[str], empty: str = "job") -> str:
         ending = f"-{number}"
         free, number = name[: _LONGEST_NAME - len(ending)] + ending, number + 1
     return free
+
+
+def _printable(text: str) -> str:
+    """The text without line ends and control characters, which a terminal or a comment would obey."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _workload(source: str, name: str, one: Imported) -> str:
@@ -215,7 +220,7 @@ def _report(
         return
 
     def say(text: str) -> None:
-        console.print(text, soft_wrap=True, markup=False, highlight=False)
+        console.print(_printable(text), soft_wrap=True, markup=False, highlight=False)
 
     seen: set[Fate] = set()
     for one in imported:

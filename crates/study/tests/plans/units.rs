@@ -48,11 +48,7 @@ fn a_unit_changes_no_byte_of_the_plan_of_a_shipped_study() {
         // Some studies need devices or benchmarks that these tests do not have.
         let Ok(plan) = plan_file(&file) else { continue };
         let again = plan_named(&name, &changed).unwrap_or_else(|problem| panic!("{name}: {problem}"));
-        assert_eq!(
-            serde_json::to_string(&plan).unwrap(),
-            serde_json::to_string(&again).unwrap(),
-            "{name}"
-        );
+        assert_eq!(serde_json::to_string(&plan).unwrap(), serde_json::to_string(&again).unwrap(), "{name}");
     }
     assert!(fields > 200, "{fields} fields have a unit");
 }
@@ -76,7 +72,11 @@ fn a_wrong_unit_names_field_value_and_remedy() {
         &[
             ("warmup_s: 1", "warmup_s: 1k", "warmup_s: found `1k`: `k` is no unit of time. Write ns, us, ms"),
             ("size_mib: 1024", "size_mib: 1024MB", "storage.size_mib: found `1024MB`: `MB` is ambiguous"),
-            ("size_mib: 1024", "size_mib: 10s", "storage.size_mib: found `10s`: `s` is no unit of size. Write B, KiB"),
+            (
+                "size_mib: 1024",
+                "size_mib: 10s",
+                "storage.size_mib: found `10s`: `s` is no unit of size. Write B, KiB",
+            ),
             ("size_mib: 1024", "size_mib: 100k", "(written as `100k`)"),
             ("67108864", "64mb", "classes.text.with.files.size.fixed.bytes: found `64mb`: `mb` is ambiguous"),
         ],
