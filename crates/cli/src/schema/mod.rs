@@ -97,9 +97,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Kind::Manifest => with_checksum(schema_for!(weir_records::Manifest)),
         Kind::Part => schema_for!(weir_coordination::Record),
     };
-    let mut schema = schema.to_value();
+    let mut schema = schema;
     if is_written_by_users {
-        weir_specs::accept_units(&mut schema);
+        let mut value = schema.to_value();
+        weir_specs::accept_units(&mut value);
+        // As a schema it is printed with title and description first.
+        schema = value.try_into()?;
     }
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)
