@@ -423,7 +423,7 @@ def examples(tmp_path_factory):
     )
     packages = list(folder.glob("fio-examples_*.deb"))
     if done.returncode or not packages:
-        pytest.skip("apt-get download fio-examples: the package is not to be had")
+        pytest.skip("apt-get download fio-examples: the package is not available")
     subprocess.run(["dpkg-deb", "-x", packages[0], folder], check=True)
     return folder / EXAMPLES.relative_to("/")
 
