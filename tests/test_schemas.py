@@ -118,3 +118,41 @@ def test_an_unknown_kind_is_refused_with_the_known_ones():
     refused = weir("schema", "verdicts")
     assert refused.returncode == 2
     assert "verdict" in refused.stderr and "manifest" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "is_right"),
+    [
+        (4096, True),
+        ("4k", True),
+        ("64KiB", True),
+        ("1.5 MiB", True),
+        ("4kB", False),
+        ("10s", False),
+        ("k", False),
+    ],
+)
+def test_editors_and_the_binary_agree_on_sizes_with_a_unit(tmp_path, value, is_right):
+    """The schema accepts what the binary reads, and refuses what is ambiguous or wrong."""
+    document = yaml.safe_load((ROOT / "workloads/random-4k.yml").read_text())
+    document["sizes"]["drawn"]["fixed"]["bytes"] = value
+    assert (problems_by_schema("workload", document) == []) is is_right
+    file = tmp_path / "random-4k.yml"
+    file.write_text(yaml.safe_dump(document))
+    done = weir("check", file)
+    assert done.returncode == (0 if is_right else 2), done.stderr
+    assert is_right or f"sizes.drawn.fixed.bytes: found `{value}`" in done.stderr or value == "k"
+
+
+@pytest.mark.parametrize(
+    ("value", "is_right"),
+    [(1, True), ("500ms", True), ("2m", True), ("1 h", True), ("4k", False), ("5 sec.", False)],
+)
+def test_editors_and_the_binary_agree_on_times_with_a_unit(tmp_path, value, is_right):
+    """As for sizes."""
+    document = yaml.safe_load((ROOT / "studies/quick.yml").read_text()) | {"warmup_s": value, "name": "timed"}
+    assert (problems_by_schema("study", document) == []) is is_right
+    file = tmp_path / "timed.yml"
+    file.write_text(yaml.safe_dump(document))
+    done = weir("check", file)
+    assert done.returncode == (0 if is_right else 2), done.stderr

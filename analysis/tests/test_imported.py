@@ -336,3 +336,38 @@ def test_without_requests_a_tail_names_what_has_them(imported, is_imported, reme
     with pytest.raises(InputError, match="only a summary") as error:
         study_figures.tail(study, study.classes[0].name)
     assert remedy in error.value.remedy
+
+
+@needs_binary
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_files_of_the_installed_fio_are_read(tmp_path):
+    """JSON+ and latency logs of one call agree, whatever the version of fio."""
+    command = ["fio", "--name=live", "--rw=randread", "--bs=4k", "--size=1m", "--number_ios=600"]
+    command += ["--io_size=64m", "--norandommap", "--lat_percentiles=1", "--write_lat_log=live"]
+    command += ["--log_offset=1", "--output-format=json+", "--output=live.json"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    (of_json,) = fio.read(tmp_path / "live.json").classes
+    outcome = recorded.fio_logs([tmp_path / "live_lat.1.log"])
+    rows = pl.from_arrow(outcome.requests)
+    delays = (rows["completed_ns"] - rows["submitted_ns"]).to_list()
+    assert of_json.figures["requests"] == len(delays) == 600
+    assert of_json.figures["response_mean_ms"] == pytest.approx(sum(delays) / len(delays) / 1e6, rel=1e-3)
+    for name in ("p50", "p90", "p95"):
+        exact_ms = metrics.quantile(delays, QUANTILES[name]) / 1e6
+        assert abs(of_json.figures[f"response_{name}_ms"] - exact_ms) <= exact_ms * fio.BIN_WIDTH
+
+
+@needs_binary
+@pytest.mark.skipif(shutil.which("blkparse") is None, reason="blkparse is not installed (package blktrace)")
+def test_text_of_the_installed_blkparse_is_read(tmp_path):
+    """The binary trace is weir's, since few kernels let blktrace run; blkparse prints it."""
+    logged = _log("few_lat.1.log")[:300]
+    (tmp_path / "few_lat.1.log").write_text("".join(", ".join(map(str, line)) + "\n" for line in logged))
+    converted = [BINARY, "trace", "convert", "few_lat.1.log", "--format", "fio-log", "--sort"]
+    converted += ["--to", "blktrace", "--out", "live.blktrace.0"]
+    subprocess.run(converted, cwd=tmp_path, check=True, capture_output=True)
+    text = subprocess.run(["blkparse", "-i", "live"], cwd=tmp_path, check=True, capture_output=True).stdout
+    (tmp_path / "live.txt").write_bytes(text)
+    rows = pl.from_arrow(recorded.block_requests(tmp_path / "live.txt", "blkparse").requests)
+    assert sorted(rows["completed_ns"] - rows["intended_ns"]) == sorted(line[1] for line in logged)
+    assert sorted(rows["offset"]) == sorted(line[4] for line in logged)

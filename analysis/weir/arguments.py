@@ -268,7 +268,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_import(commands: Any) -> None:
-    of = commands.add_parser("import", help="read what other programs measured")
+    of = commands.add_parser("import", help="read results and job files of other programs")
     kinds = of.add_subparsers(required=True, dest="kind", metavar="KIND")
     results = kinds.add_parser(
         "results",
@@ -292,6 +292,31 @@ def _add_import(commands: Any) -> None:
     )
     results.add_argument("--question", metavar="TEXT", help="the question that the study answers")
     _add_results(results)
+    job = kinds.add_parser(
+        "fio",
+        help="a job file of fio as workloads and a study",
+        description="Each job becomes a workload and a class; jobs from `stonewall` on are another study. "
+        "The report names each option: expressed, without effect on the requests, or lost, with what weir "
+        "does instead. Exit code 3: something is lost; 2: it is not a job file.",
+    )
+    job.add_argument("job", type=Path, metavar="JOB.fio", help="the job file")
+    job.add_argument(
+        "--to", type=Path, metavar="DIR", help="folder of workloads/ and studies/ (default: the project)"
+    )
+    job.add_argument("--name", metavar="NAME", help="name of the study (default: that of the file)")
+    job.add_argument(
+        "--testbed", choices=["device", "simulator"], default="device", help="default: %(default)s"
+    )
+    job.add_argument("--profile", default="ssd-sata", metavar="NAME", help="its disk (default: %(default)s)")
+    job.add_argument(
+        "--target-size", metavar="SIZE",
+        help="size of the file or device of the jobs, for size=10%% and jobs without size",
+    )  # fmt: skip
+    job.add_argument(
+        "--define", action="append", default=[], metavar="NAME=VALUE", help="value of ${NAME} (repeatable)"
+    )
+    job.add_argument("--environment", action="store_true", help="take ${NAME} from the environment")
+    job.add_argument("--dry-run", action="store_true", help="write nothing, only report")
 
 
 def _add_study(

@@ -406,9 +406,9 @@ def _verify(options: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _import(options: argparse.Namespace, console: Console) -> Outcome:
-    from weir.imported import command
+    from weir.imported import command, fio_study
 
-    return command.results(options, console)
+    return {"results": command.results, "fio": fio_study.command}[options.kind](options, console)
 
 
 def _figures(options: argparse.Namespace, console: Console) -> Outcome:

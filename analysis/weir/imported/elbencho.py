@@ -7,11 +7,12 @@ gives the shortest, mean and longest latency of a block (`IO lat us`), and no pe
 
 import csv
 import io
-import json
+import re
 from pathlib import Path
 from typing import Any
 
 from weir.errors import InputError
+from weir.imported import text
 from weir.imported.outcome import ClassOutcome, Outcome, figures
 
 _MARK = "IO lat us [avg]"
@@ -22,9 +23,9 @@ _SAID = ("block size", "file size", "direct IO", "random", "IO depth")
 _AGAIN = "run elbencho again with --lat and --csvfile or --jsonfile"
 
 
-def is_elbencho(text: str) -> bool:
-    """Whether the text has the fields of elbencho's results."""
-    return _MARK in text and _OPERATION in text
+def is_elbencho(head: str) -> bool:
+    """Whether a text has the fields of elbencho's results."""
+    return _MARK in head and _OPERATION in head
 
 
 def read(path: Path) -> Outcome:
@@ -47,7 +48,7 @@ def read(path: Path) -> Outcome:
             if not _is_given(row, before + _MARK):
                 continue
             if name in [one.name for one in classes]:
-                problem = f"row {number}: phase {row[_OPERATION]} comes twice"
+                problem = f"row {number}: phase `{name}` comes twice"
                 raise InputError(
                     path, problem, "elbencho appends to its files: give each call a file of its own"
                 )
@@ -76,9 +77,12 @@ def _is_json(path: Path) -> bool:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if not text.startswith("{"):
-        rows = list(csv.DictReader(io.StringIO(text)))
+    content = text.read(path)
+    if not content.startswith("{"):
+        try:
+            rows = list(csv.DictReader(io.StringIO(content)))
+        except csv.Error as error:
+            raise InputError(path, f"is not whole CSV ({error})", _AGAIN) from error
         for number, row in enumerate(rows, 1):
             if None in row or None in row.values():
                 problem = f"row {number} has another number of cells than the header"
@@ -87,9 +91,9 @@ def _rows(path: Path) -> list[dict[str, Any]]:
                 )
         return rows
     rows = []
-    for number, line in enumerate(filter(str.strip, text.splitlines()), 1):
+    for number, line in enumerate(filter(str.strip, content.splitlines()), 1):
         try:
-            row = json.loads(line)
+            row, _ = text.json_object(line.strip())
         except ValueError as error:
             raise InputError(path, f"line {number} is not JSON ({error})", _AGAIN) from error
         if not isinstance(row, dict):
@@ -107,7 +111,7 @@ def _class(
     seconds = time_ms / 1e3
     said = [f"{key} {row[key]}" for key in _SAID if _is_given(row, key)]
     threads = [row.get(key) for key in ("threads", "hosts")]
-    counts = [int(str(value)) for value in threads if str(value).isdigit()]
+    counts = [int(str(value)) for value in threads if re.fullmatch("[0-9]{1,9}", str(value))]
     return ClassOutcome(
         name=name,
         workload=", ".join(said) or "unknown",
@@ -134,10 +138,13 @@ def _value(row: dict[str, Any], name: str, path: Path, number: int) -> float:
         value = float(row[name])
     except KeyError:
         raise InputError(path, f"row {number}: field `{name}` is missing", _AGAIN) from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             path, f"row {number}: field `{name}` is {row[name]!r}, not a number", _AGAIN
         ) from None
-    if not 0 <= value < float("inf"):
-        raise InputError(path, f"row {number}: field `{name}` is {row[name]!r}, not 0 or more", _AGAIN)
+    # Far above any count, rate and time, and the products of two are finite.
+    if not 0 <= value < 1e100:
+        raise InputError(
+            path, f"row {number}: field `{name}` is {row[name]!r}, not a size of 0 or more", _AGAIN
+        )
     return value

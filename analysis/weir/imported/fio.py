@@ -5,16 +5,19 @@ names by their middle. JSON has percentiles of the same bins only. Jobs of one n
 that reads and writes is two, `NAME-read` and `NAME-write`.
 """
 
-import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from weir.derive import QUANTILES
 from weir.errors import InputError
+from weir.imported import text
 from weir.imported.outcome import MEASURES, ClassOutcome, Histogram, Outcome, figures, has_quantile
 
+#: Most requests of a bin.
+MOST_REQUESTS = 1 << 53
 #: Width of a bin relative to its lower end (`FIO_IO_U_PLAT_BITS` in fio's stat.h).
 BIN_WIDTH = 1 / 64
 DIRECTIONS = ("read", "write", "trim")
@@ -36,9 +39,9 @@ _SAID = (
 )
 
 
-def is_fio(text: str) -> bool:
-    """Whether the text is JSON of fio, with or without fio's notes before it."""
-    return '"fio version"' in text[:65536]
+def is_fio(head: str) -> bool:
+    """Whether a text is JSON of fio, with or without fio's notes before it."""
+    return '"fio version"' in head[:65536]
 
 
 def read(path: Path, measure: str | None = None) -> Outcome:
@@ -58,7 +61,7 @@ def read(path: Path, measure: str | None = None) -> Outcome:
     for entry in entries:
         for direction in DIRECTIONS:
             part = entry.get(direction)
-            if isinstance(part, dict) and _whole(part.get("total_ios")) > 0:
+            if isinstance(part, dict) and text.whole(part.get("total_ios")) > 0:
                 by_name.setdefault((str(entry["jobname"]), direction), []).append((entry, part))
     if not by_name:
         raise InputError(
@@ -71,7 +74,7 @@ def read(path: Path, measure: str | None = None) -> Outcome:
     for (name, direction), parts in by_name.items():
         title = name if names.count(name) == 1 else f"{name}-{direction}"
         classes.append(_class(title, parts, chosen, shared, path, unknown))
-    runtimes = [_whole(part.get("runtime")) for parts in by_name.values() for _, part in parts]
+    runtimes = [text.whole(part.get("runtime")) for parts in by_name.values() for _, part in parts]
     return Outcome(
         files=(path,),
         program=str(document["fio version"]).replace("fio-", "fio "),
@@ -86,13 +89,13 @@ def read(path: Path, measure: str | None = None) -> Outcome:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    text = path.read_text(encoding="utf-8", errors="replace")
+    content = text.read(path)
     # fio writes its notes to the same file, before the object: "note: both iodepth >= 1 and ...".
-    lines = text.splitlines(keepends=True)
+    lines = content.splitlines(keepends=True)
     first = next((place for place, line in enumerate(lines) if line.startswith("{")), 0)
     body = "".join(lines[first:])
     try:
-        document, end = json.JSONDecoder().raw_decode(body)
+        document, end = text.json_object(body)
     except ValueError as error:
         raise InputError(
             path, f"is not whole JSON of fio ({error})", "was fio interrupted? run it again"
@@ -135,7 +138,7 @@ def _class(
     unknown: list[str],
 ) -> ClassOutcome:
     latencies = [_latency(part, measure, path, name) for _, part in parts]
-    requests = sum(_whole(one.get("N")) for one in latencies)
+    requests = sum(text.whole(one.get("N")) for one in latencies)
     bins = [one.get("bins") for one in latencies]
     histogram = None
     if all(isinstance(one, dict) and one for one in bins):
@@ -164,7 +167,7 @@ def _class(
             f"class {name}: {len(latencies)} jobs have percentiles of their own, which cannot be joined "
             "without a histogram: no percentile (json+ or group_reporting has them)"
         )
-    runtime_s = max(_whole(part.get("runtime")) for _, part in parts) / 1e3
+    runtime_s = max(text.whole(part.get("runtime")) for _, part in parts) / 1e3
     options = shared | _object(parts[0][0], "job options")
     return ClassOutcome(
         name=name,
@@ -173,12 +176,13 @@ def _class(
         engine="fio",
         figures=figures(
             requests=requests,
-            mean_ns=sum(_number(one, "mean") * _whole(one.get("N")) for one in latencies) / max(requests, 1),
+            mean_ns=sum(_number(one, "mean") * text.whole(one.get("N")) for one in latencies)
+            / max(requests, 1),
             max_ns=max(_number(one, "max") for one in latencies),
             quantiles_ns=quantiles,
-            size_bytes=sum(_whole(part.get("io_bytes")) for _, part in parts),
+            size_bytes=sum(text.whole(part.get("io_bytes")) for _, part in parts),
             seconds=runtime_s,
-            completed=sum(_whole(part.get("total_ios")) for _, part in parts),
+            completed=sum(text.whole(part.get("total_ios")) for _, part in parts),
         ),
         histogram=histogram,
         medium=str(options.get("filename") or options.get("directory") or ""),
@@ -187,8 +191,8 @@ def _class(
 
 def _latency(part: dict[str, Any], measure: str, path: Path, name: str) -> dict[str, Any]:
     found = _object(part, f"{measure}_ns")
-    if not _whole(found.get("N")):
-        known = [one for one in MEASURES if _whole(_object(part, f"{one}_ns").get("N"))]
+    if not text.whole(found.get("N")):
+        known = [one for one in MEASURES if text.whole(_object(part, f"{one}_ns").get("N"))]
         remedy = f"name one that it has with --latency: {', '.join(known)}" if known else _AGAIN
         raise InputError(path, f"job `{name}` has no `{measure}_ns`", remedy)
     return found
@@ -205,10 +209,10 @@ def _histogram(
         for of_job in bins:
             for key, count in of_job.items():
                 value = min(max(float(key), low), high)
-                if count < 0:
+                if not 0 <= count < MOST_REQUESTS or not math.isfinite(value):
                     raise ValueError(f"{count} requests of {key} ns")
                 counts[value] = counts.get(value, 0) + int(count)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             path, f"job `{name}`: `bins` of `{measure}_ns` holds no counts ({error})", _AGAIN
         ) from error
@@ -230,8 +234,9 @@ def _numjobs(entry: dict[str, Any], shared: dict[str, Any], entries: int) -> int
     if entries > 1:
         return 1
     options = shared | _object(entry, "job options")
-    text = str(options.get("numjobs", 1))
-    return int(text) if text.isdigit() and "group_reporting" in options else 1
+    given = str(options.get("numjobs", 1))
+    is_number = re.fullmatch("[0-9]{1,9}", given) is not None
+    return int(given) if is_number and "group_reporting" in options else 1
 
 
 def _began(document: dict[str, Any], runtime_ms: int) -> float | None:
@@ -243,9 +248,9 @@ def _began(document: dict[str, Any], runtime_ms: int) -> float | None:
 def _broken(entries: list[dict[str, Any]]) -> str:
     return "; ".join(
         f"fio reported error {entry.get('error') or entry.get('first_error')} in job {entry['jobname']}"
-        + (f", {entry['total_err']} requests failed" if _whole(entry.get("total_err")) else "")
+        + (f", {entry['total_err']} requests failed" if text.whole(entry.get("total_err")) else "")
         for entry in entries
-        if _whole(entry.get("error")) or _whole(entry.get("total_err"))
+        if text.whole(entry.get("error")) or text.whole(entry.get("total_err"))
     )
 
 
@@ -255,10 +260,5 @@ def _object(of: dict[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _whole(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and value == value else 0
-
-
 def _number(of: dict[str, Any], name: str, absent: float = math.nan) -> float:
-    value = of.get(name)
-    return float(value) if isinstance(value, int | float) else absent
+    return text.number(of.get(name), absent)

@@ -20,8 +20,11 @@ from typing import Any
 import yaml
 
 from weir.errors import InputError
+from weir.imported import text
 from weir.load import Level
 
+#: Largest mapping.
+LARGEST_BYTES = 1 << 20
 _EXAMPLE = "an example: docs/how-to/other-tools.md"
 _FIELDS = ("question", "comparison", "runs")
 _FIELDS_OF_RUN = ("levels", "files")
@@ -51,10 +54,10 @@ def levels(given: Sequence[str]) -> dict[str, Level]:
         InputError: one is not of this form, or a factor comes twice.
     """
     found: dict[str, Level] = {}
-    for text in given:
-        name, equals, level = (part.strip() for part in text.partition("="))
+    for one in given:
+        name, equals, level = (part.strip() for part in one.partition("="))
         if not (equals and name and level):
-            raise InputError("--level", f"is `{text}`, not FACTOR=LEVEL", "for example --level scheduler=bfq")
+            raise InputError("--level", f"is `{one}`, not FACTOR=LEVEL", "for example --level scheduler=bfq")
         if name in found:
             raise InputError("--level", f"factor `{name}` comes twice", "a run has one level of a factor")
         found[name] = _number(level)
@@ -74,10 +77,11 @@ def read(path: Path) -> Mapping:
         InputError: the file is no mapping, or a pattern has no file.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(path, "there is no such file", _EXAMPLE) from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        document = yaml.safe_load(text.read(path, LARGEST_BYTES))
+    except RecursionError:
+        raise InputError(path, "is nested too deeply", _EXAMPLE) from None
+    # Tags, such as those of dates, raise errors of their own.
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
         raise InputError(path, f"is not YAML ({' '.join(str(error).split())})", _EXAMPLE) from error
     if not isinstance(document, dict):
         raise InputError(path, f"holds a {type(document).__name__}, not fields", _EXAMPLE)

@@ -18,6 +18,7 @@ from pyarrow import parquet
 from weir import locate
 from weir.derive import QUANTILES
 from weir.errors import InputError
+from weir.imported import text
 from weir.imported.outcome import ClassOutcome, Histogram, Outcome, figures
 
 #: `PREFIX_lat.N.log` and the like: logs of jobs N of one call of fio.
@@ -74,11 +75,11 @@ def bpftrace(path: Path) -> Outcome:
     disks: Counter[str] = Counter()
     times: list[int] = []
     is_table = False
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    for number, line in enumerate(text.read(path).splitlines(), 1):
         if " ".join(line.split()) == BPFTRACE_HEADER:
             is_table = True
             continue
-        match = re.fullmatch(r"(\d+)\s+(\S+)\s+(.*\S)\s+(\d+)\s+(\d+)\s*", line)
+        match = re.fullmatch(r"([0-9]{1,15})\s+(\S+)\s+(.*\S)\s+([0-9]+)\s+([0-9]{1,12})\s*", line)
         if not is_table or not line.strip():
             continue
         if match is None:

@@ -1,5 +1,7 @@
 //! A YAML file with typed values and line numbers.
 
+use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,9 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::explain::explain;
-
+use crate::name::quoted;
 use crate::problem::{Problem, Problems, nearest};
 use crate::tree::Located;
+use crate::unit;
 
 /// Largest specification. Specifications are a page or two; a larger file is not one.
 const LARGEST_FILE_BYTES: u64 = 1 << 20;
@@ -46,6 +49,8 @@ pub struct Document {
     file: PathBuf,
     tree: Located,
     value: Value,
+    /// Fields that were written with a unit, and how.
+    with_unit: HashMap<String, String>,
 }
 
 impl Document {
@@ -63,9 +68,9 @@ impl Document {
     /// Parses text that came from `file`.
     ///
     /// # Errors
-    /// The text is not YAML.
+    /// The text is not YAML, or a unit in it is wrong or ambiguous.
     pub fn from_text(file: &Path, text: &str) -> Result<Self, Problems> {
-        let tree: Located = serde_saphyr::from_str(text).map_err(|error| Problem {
+        let mut tree: Located = serde_saphyr::from_str(text).map_err(|error| Problem {
             file: file.to_owned(),
             line: error.location().map(|location| location.line()),
             field: String::new(),
@@ -79,8 +84,13 @@ impl Document {
                     .trim_start_matches("error: "),
             ),
         })?;
+        let read = unit::resolve(&mut tree);
         let value = tree.value();
-        Ok(Document { file: file.to_owned(), tree, value })
+        let mut document = Document { file: file.to_owned(), tree, value, with_unit: HashMap::new() };
+        let problem = |(field, message): (String, String)| document.problem(field, message);
+        let with_unit = read.map_err(|found| Problems(found.into_iter().map(problem).collect()))?;
+        document.with_unit = with_unit.into_iter().collect();
+        Ok(document)
     }
 
     /// The file.
@@ -98,7 +108,11 @@ impl Document {
         let field = field.into();
         let path: Vec<&str> = field.split('.').filter(|step| !step.is_empty()).collect();
         let line = self.tree.line_of(&path);
-        Problem { file: self.file.clone(), line: (line > 0).then_some(line), field, message: message.into() }
+        let mut message = message.into();
+        if let Some(text) = self.with_unit.get(&field) {
+            let _ = write!(message, " (written as {})", quoted(text));
+        }
+        Problem { file: self.file.clone(), line: (line > 0).then_some(line), field, message }
     }
 
     /// The whole document as a typed value.

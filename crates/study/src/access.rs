@@ -9,7 +9,7 @@ const FILES: u32 = 10;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyAccess {
-    /// File sizes, in bytes or with KiB or MiB. Each file is read whole.
+    /// File sizes, in bytes or with a unit. Each file is read whole.
     pub sizes: Vec<Size>,
     /// Repetitions of all measurements within a run.
     #[serde(default = "five")]
@@ -33,7 +33,7 @@ fn ten() -> u32 {
 pub enum Size {
     /// In bytes.
     Bytes(u64),
-    /// Bytes, KiB or MiB, such as `4KiB`.
+    /// With a unit, such as `4KiB`.
     Text(String),
 }
 
@@ -50,17 +50,15 @@ impl Size {
     }
 }
 
-/// Parses a size in bytes, KiB or MiB; returns bytes.
+/// A size of text in bytes.
 ///
 /// # Errors
-/// The text is no size, or 0. The message has the expected form.
+/// The text is no size, or 0.
 pub fn size_bytes(text: &str) -> Result<u64, String> {
-    let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("", 1u64)];
-    let found = units.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
-    found
-        .and_then(|(number, bytes)| number.trim().parse::<u64>().ok()?.checked_mul(*bytes))
-        .filter(|size| *size > 0)
-        .ok_or_else(|| format!("`{text}` is no size: write 4096, 4KiB or 1MiB"))
+    match weir_specs::bytes(text)? {
+        0 => Err(format!("found {}, no size. Write 4096, 4KiB or 1MiB", weir_specs::quoted(text))),
+        size => Ok(size),
+    }
 }
 
 /// A size as shown in class names: in the largest unit of which it is a multiple.
@@ -116,7 +114,7 @@ mod tests {
         }
         assert_eq!(RunAccess::uncached(1 << 20), "uncached-1MiB");
         for text in ["", "4 KB", "0", "KiB", "99999999999MiB0"] {
-            assert!(size_bytes(text).unwrap_err().contains("is no size"), "{text}");
+            assert!(size_bytes(text).unwrap_err().contains("Write "), "{text}");
         }
     }
 }

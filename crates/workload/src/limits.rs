@@ -23,6 +23,8 @@ pub const LARGEST_FILE_BYTES: u64 = 1 << 50;
 pub const MOST_FILE_BYTES: f64 = (1_u64 << 52) as f64;
 /// Blocks that one request may be cut into: each is a row that is ready before the first is sent.
 pub const MOST_BLOCKS_PER_REQUEST: u64 = 1 << 18;
+/// Request sizes of a closed loop: those of fio's `bssplit` (`BSSPLIT_MAX`).
+pub const MOST_CLOSED_SIZES: usize = 64;
 /// Maximum frames of a client in one round.
 pub const MOST_FRAMES_PER_ROUND: f64 = 1e5;
 /// Windows that a target of a workload may divide its stream into: 16 bytes each.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::limits::ALIGNMENT_BYTES;
+use crate::limits::{ALIGNMENT_BYTES, MOST_CLOSED_SIZES};
 use crate::recording::Recording;
 use crate::server::ServerDay;
 use crate::target::Targets;
@@ -421,6 +421,24 @@ impl Workload {
     /// Closed loop: whether the next request waits for the last answer; fio executes such a workload.
     pub fn is_closed_loop(&self) -> bool {
         matches!(self.arrivals, Arrivals::Closed { .. })
+    }
+
+    /// Request sizes of a closed loop and the share of each in per cent, as fio's `bssplit` has them; none of other
+    /// distributions.
+    pub fn closed_loop_sizes(&self) -> Option<Vec<(u64, u32)>> {
+        let fixed = |of: &Distribution| match of {
+            Distribution::Fixed { bytes } => Some(*bytes),
+            _ => None,
+        };
+        let Sizes::Drawn(drawn) = &self.sizes else { return None };
+        let Distribution::Mixture(parts) = drawn else { return Some(vec![(fixed(drawn)?, 100)]) };
+        let part = |part: &Part| {
+            let per_cent = (part.share * 100.0).round();
+            let is_whole = (1.0..=100.0).contains(&per_cent) && (part.share * 100.0 - per_cent).abs() < 1e-6;
+            Some((fixed(&part.of)?, per_cent as u32)).filter(|_| is_whole)
+        };
+        let sizes = parts.iter().map(part).collect::<Option<Vec<_>>>()?;
+        (sizes.len() <= MOST_CLOSED_SIZES).then_some(sizes)
     }
 
     /// Whether its requests may write.

@@ -3,8 +3,8 @@
 use weir_specs::{Document, Problem, Problems};
 
 use crate::limits::{
-    ALIGNMENT_BYTES, LARGEST_FILE_BYTES, LARGEST_REQUEST_BYTES, MOST_BLOCKS_PER_REQUEST, MOST_FILE_BYTES,
-    MOST_FILES, MOST_FRAMES_PER_ROUND,
+    ALIGNMENT_BYTES, LARGEST_FILE_BYTES, LARGEST_REQUEST_BYTES, MOST_BLOCKS_PER_REQUEST, MOST_CLOSED_SIZES,
+    MOST_FILE_BYTES, MOST_FILES, MOST_FRAMES_PER_ROUND,
 };
 use crate::spec::{
     Access, AccessMix, Arrivals, Correlation, Deadline, Distribution, FrameSource, Marginal, MmppState,
@@ -412,11 +412,26 @@ impl Check<'_> {
     }
 
     fn closed_loop(&mut self, workload: &Workload) {
-        if !matches!(workload.sizes, Sizes::Drawn(Distribution::Fixed { .. })) {
-            self.problem(
+        match workload.closed_loop_sizes() {
+            None => self.problem(
                 "sizes",
-                "a closed loop is carried out by fio with requests of one size: use drawn: {fixed: ...}",
-            );
+                format!(
+                    "a closed loop is carried out by fio: use drawn: {{fixed: ...}}, or drawn: {{mixture: [...]}} of at most \
+                     {MOST_CLOSED_SIZES} fixed sizes whose shares are whole per cents"
+                ),
+            ),
+            Some(sizes) => {
+                let smallest = sizes.iter().map(|(bytes, _)| *bytes).min().unwrap_or(1).max(1);
+                if let Some((bytes, _)) = sizes.iter().find(|(bytes, _)| bytes % smallest != 0) {
+                    self.problem(
+                        "sizes.drawn.mixture",
+                        format!(
+                            "has requests of {bytes} bytes, no multiple of the smallest, {smallest}; fio aligns offsets to it: \
+                             use multiples"
+                        ),
+                    );
+                }
+            }
         }
         if workload.files.count != 1 {
             self.problem("files.count", "a closed loop works within one file: use 1");

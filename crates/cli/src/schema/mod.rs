@@ -65,6 +65,10 @@ enum Kind {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     exit::quiet_on_closed_pipe();
+    let is_written_by_users = !matches!(
+        args.kind,
+        Kind::Plan | Kind::Run | Kind::Host | Kind::Verdict | Kind::Manifest | Kind::Part | Kind::Columns
+    );
     let schema = match args.kind {
         Kind::Columns if args.markdown => return print(&columns::as_markdown()),
         Kind::Study if args.markdown => {
@@ -94,6 +98,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Kind::Manifest => with_checksum(schema_for!(weir_records::Manifest)),
         Kind::Part => schema_for!(weir_coordination::Record),
     };
+    let mut schema = schema;
+    if is_written_by_users {
+        let mut value = schema.to_value();
+        weir_specs::accept_units(&mut value);
+        // As a schema it is printed with title and description first.
+        schema = value.try_into()?;
+    }
     output::document(&schema)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -155,15 +155,13 @@ fn deadline_ms(workload: &Workload) -> Option<f64> {
 /// Bytes of each client's own part of a class's files; `None` if clients share files.
 fn stream_bytes(class: &RunClass, place: &Placement) -> Option<u64> {
     let clients = u64::from(class.clients);
-    let Workload { access: Access::Sequential, arrivals, sizes, files, .. } = &place.recipe else {
+    let Workload { access: Access::Sequential, arrivals, files, .. } = &place.recipe else {
         return None;
     };
     if let Arrivals::Closed { .. } = arrivals {
         // The same offsets as in fio's job file.
-        let weir_workload::Sizes::Drawn(weir_workload::Distribution::Fixed { bytes }) = sizes else {
-            return None;
-        };
-        let share = place.files.total_bytes() / clients.max(1) / bytes.max(&1) * bytes;
+        let bytes = place.recipe.largest_request_bytes().max(1);
+        let share = place.files.total_bytes() / clients.max(1) / bytes * bytes;
         return Some(share).filter(|share| clients > 1 && *share > 0);
     }
     let each = place.files.sizes_bytes();

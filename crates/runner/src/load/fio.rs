@@ -18,7 +18,7 @@ use weir_daemons::Group;
 use weir_records::{Op, Request};
 use weir_specs::template;
 use weir_study::Run;
-use weir_workload::{Access, Arrivals, Distribution, Sizes};
+use weir_workload::{Access, Arrivals};
 
 use crate::Error;
 use crate::files::free_space::free_bytes;
@@ -120,13 +120,11 @@ pub(crate) fn start(
 /// Job file of a class: one fio job for each client; a process each if they have control groups of their own.
 fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<String, Error> {
     let recipe = &place.recipe;
-    let (
-        Arrivals::Closed { depth, think_us, start_s, rate_per_s },
-        Sizes::Drawn(Distribution::Fixed { bytes }),
-    ) = (&recipe.arrivals, &recipe.sizes)
+    let (Arrivals::Closed { depth, think_us, start_s, rate_per_s }, Some(sizes)) =
+        (&recipe.arrivals, recipe.closed_loop_sizes())
     else {
         return Err(Error::Refused(format!(
-            "class {}: fio carries out only closed loops of one request size",
+            "class {}: fio carries out only closed loops of fixed request sizes",
             place.class.name
         )));
     };
@@ -156,7 +154,14 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
     option("size", &size);
     option("rw", &mode);
     option("rwmixread", &(recipe.read_share * 100.0).round());
-    option("bs", &bytes);
+    match sizes.as_slice() {
+        [(bytes, _)] => option("bs", bytes),
+        several => {
+            let split: Vec<String> =
+                several.iter().map(|(bytes, share)| format!("{bytes}/{share}")).collect();
+            option("bssplit", &split.join(":"));
+        }
+    }
     option("iodepth", &depth);
     option("thinktime", &think_us);
     option("ioengine", &"io_uring");
@@ -195,9 +200,10 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
         // Each client has its own address range.
         let _ = writeln!(text, "randseed={}", seed(run.seed, client));
         if recipe.access == Access::Sequential && place.class.clients > 1 {
+            let bytes = recipe.largest_request_bytes().max(1);
             let share = size / u64::from(place.class.clients) / bytes * bytes;
             let _ =
-                writeln!(text, "offset={}\nsize={}", offset + share * u64::from(client), share.max(*bytes));
+                writeln!(text, "offset={}\nsize={}", offset + share * u64::from(client), share.max(bytes));
         }
     }
     Ok(text)

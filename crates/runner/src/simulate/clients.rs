@@ -8,7 +8,7 @@ use rand_chacha::rand_core::SeedableRng;
 use weir_simulator::Op;
 use weir_simulator::server::{Ask, ClosedLoop, Source};
 use weir_study::{Run, RunClass};
-use weir_workload::{Access, Arrivals, Distribution, Draw, FileSet, Sizes, Stream, StreamOptions, Workload};
+use weir_workload::{Access, Arrivals, Draw, FileSet, Stream, StreamOptions, Workload};
 
 use crate::Error;
 
@@ -78,26 +78,50 @@ pub(super) fn source(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box
     Ok(Box::new(Open { stream, next }))
 }
 
-/// Closed loops as in fio: requests of one size over all files of the class, one after the other.
+/// Request sizes of a closed loop, by their shares in per cent.
+struct DrawnSizes(Vec<(u64, u32)>);
+
+impl DrawnSizes {
+    fn smallest(&self) -> u64 {
+        self.0.iter().map(|(bytes, _)| *bytes).min().unwrap_or(1).max(1)
+    }
+
+    /// A size of at most `most_bytes`, as fio draws it: again until it fits. The smallest always fits.
+    fn draw(&self, most_bytes: u64, rng: &mut ChaCha8Rng) -> u64 {
+        let fitting = || self.0.iter().filter(|(bytes, _)| *bytes <= most_bytes);
+        let all: u32 = fitting().map(|(_, share)| share).sum();
+        // One size needs no random number: the streams of such workloads stay as they are.
+        let mut left = if self.0.len() > 1 && all > 0 { rng.random_range(0..all) } else { 0 };
+        for (bytes, share) in fitting() {
+            if left < *share {
+                return *bytes;
+            }
+            left -= share;
+        }
+        self.smallest()
+    }
+}
+
+/// Closed loops as in fio: requests of fixed sizes over all files of the class, one after the other.
 fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source>, Error> {
     let recipe = requests(class)?;
-    let (
-        Arrivals::Closed { depth, think_us, start_s, rate_per_s },
-        Sizes::Drawn(Distribution::Fixed { bytes }),
-    ) = (&recipe.arrivals, &recipe.sizes)
+    let (Arrivals::Closed { depth, think_us, start_s, rate_per_s }, Some(sizes)) =
+        (&recipe.arrivals, recipe.closed_loop_sizes().map(DrawnSizes))
     else {
         return Err(Error::Refused(format!(
-            "class {}: only closed loops of one request size can be simulated",
+            "class {}: only closed loops of fixed request sizes can be simulated",
             class.name
         )));
     };
-    let (depth, size_bytes, access, read_share) = (*depth, *bytes, recipe.access, recipe.read_share);
+    // Offsets are multiples of the smallest size, and a larger one is a multiple of it.
+    let unit_bytes = sizes.smallest();
+    let (depth, access, read_share) = (*depth, recipe.access, recipe.read_share);
     let sizes_bytes = files.sizes_bytes().to_vec();
-    let places: Vec<u64> = sizes_bytes.iter().map(|size| size / size_bytes).collect();
+    let places: Vec<u64> = sizes_bytes.iter().map(|size| size / unit_bytes).collect();
     let total: u64 = places.iter().sum();
     if total == 0 {
         return Err(Error::Refused(format!(
-            "class {}: its files are smaller than one request of {size_bytes} bytes",
+            "class {}: its files are smaller than one request of {unit_bytes} bytes",
             class.name
         )));
     }
@@ -112,18 +136,18 @@ fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source
         .collect();
     let draw = move |client: u32| {
         let mut place = match access {
-            Access::Sequential => {
-                let at = &mut next[client as usize];
-                let place = *at;
-                *at = (place + 1) % total;
-                place
-            }
+            Access::Sequential => next[client as usize],
             Access::Random | Access::Recorded => rng.random_range(0..total),
         };
         let mut file = 0;
         while place >= places[file] {
             place -= places[file];
             file += 1;
+        }
+        let size_bytes = sizes.draw((places[file] - place) * unit_bytes, &mut rng);
+        if access == Access::Sequential {
+            let at = &mut next[client as usize];
+            *at = (*at + size_bytes / unit_bytes) % total;
         }
         let op = if read_share >= 1.0 || rng.random::<f64>() < read_share { Op::Read } else { Op::Write };
         Ask {
@@ -132,7 +156,7 @@ fn closed(run: &Run, class: &RunClass, files: &FileSet) -> Result<Box<dyn Source
             client,
             file: file as u32,
             op,
-            offset_bytes: place * size_bytes,
+            offset_bytes: place * unit_bytes,
             size_bytes,
         }
     };

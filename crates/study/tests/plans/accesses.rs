@@ -38,7 +38,7 @@ fn what_a_file_costs_is_checked_by_field() {
     each_is_named(
         ACCESS,
         &[
-            ("4KiB, 1048576", "4 KB", "access.sizes.0: `4 KB` is no size: write 4096, 4KiB or 1MiB"),
+            ("4KiB, 1048576", "4 KB", "access.sizes.0: found `4 KB`: `KB` is ambiguous"),
             ("4KiB, 1048576", "4KiB, 4096", "access.sizes.1: is given twice"),
             ("4KiB, 1048576", "0", "access.sizes.0: is 0 bytes"),
             ("4KiB, 1048576", "", "access.sizes: is empty"),

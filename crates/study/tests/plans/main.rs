@@ -14,3 +14,4 @@ mod one_load;
 mod services;
 mod support;
 mod trials;
+mod units;

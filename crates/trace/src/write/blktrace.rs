@@ -140,7 +140,10 @@ impl Writer for Stream {
             pid: request.pid.unwrap_or(0),
             device,
         };
-        self.put(event(arrival_ns, QUEUE, category::QUEUE))?;
+        // A completion belongs to an issue. Where none was recorded, the arrival is that of the issue.
+        let is_issued = request.queueing_ns.is_none() && request.response_ns.is_some();
+        let (code, extra) = if is_issued { (ISSUE, category::ISSUE) } else { (QUEUE, category::QUEUE) };
+        self.put(event(arrival_ns, code, extra))?;
         for (after_ns, code, extra) in [
             (request.queueing_ns, ISSUE, category::ISSUE),
             (request.response_ns, COMPLETE, category::COMPLETE),

@@ -1,0 +1,235 @@
+"""`weir import fio`: a job file of fio as workloads and studies, with a report of what is lost."""
+
+import argparse
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+from weir import locate
+from weir.errors import InputError
+from weir.imported import fio_jobs
+from weir.imported.fio_workload import LOST, Fate, Imported, workload
+from weir.json_output import Outcome
+
+#: Exit code where a part of the job file is lost.
+INCOMPLETE = 3
+#: What no job file says; the studies that come out of it begin with these.
+PROFILE, REPETITIONS, DURATION_S, SEED = "ssd-sata", 3, 10.0, 1
+#: Share of a file system that files fill.
+_FILLED = 0.7
+#: Longest name of a class and of a workload.
+_LONGEST_NAME = 40
+
+
+def command(options: argparse.Namespace, console: Console) -> Outcome:
+    """Imports the job file that the options name; returns the exit code, and the fate of each option."""
+    path: Path = options.job
+    variables = dict(os.environ) if options.environment else {}
+    for text in options.define:
+        name, equals, value = text.partition("=")
+        if not (equals and name):
+            raise InputError("--define", f"is `{text}`, not NAME=VALUE", "for example --define SIZE=1g")
+        variables[name] = value
+    target_bytes = None
+    if options.target_size is not None:
+        asked = fio_jobs.Option("--target-size", options.target_size, path, 0, False)
+        try:
+            target_bytes = fio_jobs.size_bytes(asked, options.target_size)
+        except InputError:
+            problem = f"is `{options.target_size}`, no size"
+            raise InputError("--target-size", problem, "write digits and k, m, g or t, such as 10g") from None
+    imported = [workload(job, target_bytes) for job in fio_jobs.read(path, variables)]
+    stem = _name(options.name or path.name.removesuffix(".fio"), [], "job")
+    files = _files(_printable(path.name), stem, imported, options)
+    folder = options.to or locate.project() or Path.cwd()
+    if not options.dry_run:
+        _write(folder, files)
+    written = [str(folder / name) for name in files]
+    _report(path, imported, written, options, console)
+    jobs = [
+        {
+            "job": one.job.name,
+            "line": one.job.line,
+            "problem": one.problem or None,
+            "options": [asdict(fate) for fate in one.fates],
+        }
+        for one in imported
+    ]
+    found = {"file": str(path), "jobs": jobs, "would_write" if options.dry_run else "written": written}
+    return INCOMPLETE if any(one.problem or one.lost for one in imported) else 0, found
+
+
+# ---- workloads and studies
+
+
+def _files(source: str, stem: str, imported: list[Imported], options: argparse.Namespace) -> dict[str, str]:
+    """The text of each file, by its path within the project."""
+    groups: list[list[Imported]] = []
+    for one in imported:
+        if not groups or one.begins_group:
+            groups.append([])
+        groups[-1].append(one)
+    groups = [kept for group in groups if (kept := [one for one in group if not one.problem])]
+    files: dict[str, str] = {}
+    names: list[str] = []
+    for number, group in enumerate(groups, 1):
+        study = stem if len(groups) == 1 else _name(f"{stem}-{number}", [])
+        classes = {}
+        class_names: list[str] = []
+        for one in group:
+            name = _name(one.job.name, class_names)
+            class_names.append(name)
+            recipe_name = _name(f"{stem}-{name}", names)
+            names.append(recipe_name)
+            files[f"workloads/{recipe_name}.yml"] = _workload(source, recipe_name, one)
+            classes[name] = {"workload": recipe_name, "clients": one.clients} | (
+                {"priority": one.priority} if one.priority else {}
+            )
+        files[f"studies/{study}.yml"] = _study(source, study, group, classes, options)
+    return files
+
+
+def _name(text: str, taken: Iterable[str], empty: str = "job") -> str:
+    """A name that weir accepts and that is not taken."""
+    name = re.sub("[^a-z0-9_-]+", "-", text.lower()).strip("-")[:_LONGEST_NAME] or empty
+    taken = set(taken)
+    number, free = 2, name
+    while free in taken:
+        ending = f"-{number}"
+        free, number = name[: _LONGEST_NAME - len(ending)] + ending, number + 1
+    return free
+
+
+def _printable(text: str) -> str:
+    """The text without line ends and control characters, which a terminal or a comment would obey."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _workload(source: str, name: str, one: Imported) -> str:
+    described = one.job.options.get("description")
+    lost = sum(fate.fate == LOST for fate in one.fates)
+    text = (described.value if described else None) or f"Job {one.job.name} of {source}."
+    fields = {
+        "name": name,
+        "description": text,
+        "source": f"job {one.job.name} of {source}, line {one.job.line}; {lost} of its options are lost",
+        **{key: one.recipe[key] for key in ("arrivals", "files", "sizes", "access", "read_share")},
+        **{key: one.recipe[key] for key in ("alignment_bytes",) if key in one.recipe},
+    }
+    return _yaml(f"# From a job file of fio: weir import fio {source}", fields)
+
+
+def _study(
+    source: str, name: str, group: list[Imported], classes: dict[str, Any], options: argparse.Namespace
+) -> str:
+    warmup_us = max(one.warmup_us for one in group)
+    ends_us = max((one.ends_us for one in group if one.ends_us), default=0)
+    for one in group:
+        if one.ends_us and one.ends_us != ends_us:
+            _lose(one, "runtime", "all classes of a run end together, with the last of them")
+        if one.warmup_us != warmup_us:
+            _lose(one, "ramp_time", f"all classes of a run have a warm-up of {warmup_us / 1e6:g} s")
+    shared = [one for one in group if one.filename and sum(o.filename == one.filename for o in group) > 1]
+    for one in shared:
+        _lose(one, "filename", "several jobs are on it; each class has files of its own")
+    buffered = not group[0].direct
+    for one in group:
+        if one.direct == buffered:
+            _lose(one, "direct", f"all classes of a run have hold.buffered: {str(buffered).lower()}")
+        if one.is_device != group[0].is_device:
+            _lose(one, "filename", "all classes of a run are on one file system, or on none")
+    is_device = group[0].is_device
+    file_bytes = sum(one.recipe["files"]["size"]["fixed"]["bytes"] for one in group)
+    size_mib = max(256, -(-int(file_bytes / (1 if is_device else _FILLED)) // (1 << 20)) + 64)
+    schedulers = list(dict.fromkeys(one.scheduler for one in group if one.scheduler))
+    chosen = ["none"] if options.testbed == "device" else ["fcfs"]
+    hold: dict[str, Any] = {}
+    if options.testbed == "device":
+        hold["filesystem"] = "raw" if is_device else "ext4"
+        if buffered and not is_device:
+            hold["buffered"] = True
+    if buffered and "buffered" not in hold:
+        where = "a raw device" if options.testbed == "device" else "testbed simulator"
+        for one in group:
+            _lose(one, "direct", f"requests to {where} do not pass the page cache")
+    fields = {
+        "name": name,
+        "question": f"How do the jobs of {source} fare?",
+        "description": "Storage, scheduler, file system, repetitions and seed are not of the job file.",
+        "testbed": options.testbed,
+        "seed": SEED,
+        "repetitions": REPETITIONS,
+        "warmup_s": warmup_us / 1e6,
+        "duration_s": (ends_us - warmup_us) / 1e6 if ends_us else DURATION_S,
+        "storage": {"profile": options.profile, "heads": 1, "size_mib": size_mib},
+        "classes": classes,
+        "factors": {"scheduler": schedulers if options.testbed == "device" and schedulers else chosen},
+    }
+    if options.testbed == "device":
+        fields["capture"] = "optional"
+    if hold:
+        fields["hold"] = hold
+    return _yaml(f"# From a job file of fio: weir import fio {source}", fields)
+
+
+def _lose(one: Imported, name: str, text: str) -> None:
+    """Marks an option as lost for a reason that the other jobs of its group give."""
+    option = one.job.options.get(name)
+    kept = [fate for fate in one.fates if option is None or (fate.option, fate.line) != (name, option.line)]
+    line, value, file = (option.line, option.value, str(option.file)) if option else (one.job.line, None, "")
+    one.fates[:] = sorted(
+        [*kept, Fate(name, value, line, file, LOST, text)], key=lambda f: (f.line, f.option)
+    )
+
+
+def _yaml(comment: str, fields: dict[str, Any]) -> str:
+    return f"{comment}\n{yaml.safe_dump(fields, sort_keys=False, width=110, allow_unicode=True)}"
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    """Writes all files or none; never over a file of another content."""
+    for name, text in files.items():
+        path = folder / name
+        if path.is_symlink() or (path.exists() and (not path.is_file() or path.read_text() != text)):
+            raise InputError(path, "exists and is different", "remove it, or choose another name with --name")
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+# ---- the report
+
+
+def _report(
+    path: Path, imported: list[Imported], written: list[str], options: argparse.Namespace, console: Console
+) -> None:
+    def say(text: str) -> None:
+        console.print(_printable(text), soft_wrap=True, markup=False, highlight=False)
+
+    seen: set[Fate] = set()
+    for one in imported:
+        if one.problem:
+            say(f"{path}:{one.job.line}: [{one.job.name}] is not imported: {one.problem}")
+        for fate in one.fates:
+            # A line of [global] is shown once, as far as it has one fate.
+            if fate in seen:
+                continue
+            seen.add(fate)
+            value = "" if fate.value is None else f"={fate.value}"
+            what = f"{fate.option}{value}" if fate.file else fate.option
+            say(f"{fate.file or path}:{fate.line}: {what}: {fate.fate.replace('_', ' ')}: {fate.text}")
+    for name in written:
+        say(f"{'would write' if options.dry_run else 'wrote'} {name}")
+    lost = sum(len(one.lost) for one in imported)
+    if lost or any(one.problem for one in imported):
+        say(f"incomplete: {lost} options are lost (exit code {INCOMPLETE})")
+    studies = [Path(name) for name in written if Path(name).parent.name == "studies"]
+    if studies and not options.dry_run:
+        say(f"next: weir check {studies[0]}; make study STUDY={studies[0].stem}")
