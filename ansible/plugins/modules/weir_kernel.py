@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -130,14 +129,13 @@ def grub(folder, wanted):
         OSError: the menu cannot be read.
     """
     text = (folder / "grub.cfg").read_text(encoding="utf-8", errors="replace")
-    environment = subprocess.run(
-        ["grub-editenv", str(folder / "grubenv"), "list"], capture_output=True, text=True, check=False
-    ).stdout
+    block = folder / "grubenv"
+    environment = block.read_text(encoding="utf-8", errors="replace") if block.is_file() else ""
     pending = re.search(r"^next_entry=(.*)$", environment, re.MULTILINE)
     return {
         "entry": entry(text, Path(wanted).name) if wanted else "",
         "pending": pending[1].strip() if pending else "",
-        "one_shot": "next_entry" in text and (folder / "grubenv").is_file(),
+        "one_shot": "next_entry" in text and block.is_file(),
     }
 
 
