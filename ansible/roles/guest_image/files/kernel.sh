@@ -60,12 +60,14 @@ for version in "$root"/lib/modules/*/; do
 done | sed -n 's/^insmod *\([^ ]*\).*/\1/p' | awk '!seen[$0]++' | while read -r module; do
     # busybox loads only what is not packed.
     name=$(basename "$module")
+    unpack=cat
     case $module in
-    *.xz) name=${name%.xz} && xz --decompress --stdout "$module" ;;
-    *.zst) name=${name%.zst} && zstd --decompress --stdout "$module" ;;
-    *.gz) name=${name%.gz} && gzip --decompress --stdout "$module" ;;
-    *) cat "$module" ;;
-    esac >"$work/initrd/lib/$name"
+    *.xz) unpack="xz --decompress --stdout" ;;
+    *.zst) unpack="zstd --decompress --stdout" ;;
+    *.gz) unpack="gzip --decompress --stdout" ;;
+    esac
+    name=${name%%.ko*}.ko
+    $unpack "$module" >"$work/initrd/lib/$name"
     echo "$name"
 done >"$work/modules.list"
 
