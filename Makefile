@@ -62,8 +62,9 @@ setup: tools ## Install what is missing: Debian packages, Rust, the Python envir
 	@setup/python.sh
 	@setup/build.sh
 
-study: setup ## Run a study on this host and write its report (STUDY=quick, or a file; LABEL=6.12 keeps its runs apart from those of other labels; RETRY=invalid repeats invalid runs; ATTEMPTS=3: attempts of a run that CPU steal made invalid)
-	@ansible-playbook ansible/playbooks/study.yml -e '{"study": "$(STUDY)", $(if $(label),"label": "$(label)"$(,) )"weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false), "weir_attempts": $(or $(ATTEMPTS),1)}' $(ANSIBLE_ARGS)
+study: setup ## Run a study on this host and write its report (STUDY=quick, or a file; HOSTS=qemu N=1: on guests of this machine; LABEL=6.12 keeps its runs apart from those of other labels; RETRY=invalid repeats invalid runs; ATTEMPTS=3: attempts of a run that CPU steal made invalid)
+	@$(if $(HOSTS),$(MAKE) --no-print-directory hosts KIND=$(HOSTS) HOSTS=)
+	@ansible-playbook $(if $(HOSTS),-i .weir/hosts/inventory.yml) ansible/playbooks/study.yml -e '{"study": "$(STUDY)", $(if $(label),"label": "$(label)"$(,) )"weir_retry_invalid": $(if $(filter invalid,$(RETRY)),true,false), "weir_attempts": $(or $(ATTEMPTS),1)}' $(ANSIBLE_ARGS)
 
 clean: ## Take down devices that killed studies left, remove what make built; never results
 	@if [ -x target/release/weir ]; then target/release/weir clean; fi

@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-KINDS = ("netns", "qemu", "ssh")
+#: Hosts of this machine, which a study may ask for.
+MADE = ("netns", "qemu")
+KINDS = (*MADE, "ssh")
 #: Of test-fresh; test-packages knows Ubuntu 24.04 too.
 DISTRIBUTIONS = ("bookworm", "trixie")
 FORMS = ("parquet", "csv", "arrow")
@@ -59,6 +61,7 @@ def problems(goals, given, values):
         if values["RETRY"] not in ("", "invalid"):
             yield f"RETRY={values['RETRY']}: say RETRY=invalid, or leave it out"
         yield from count_problems("ATTEMPTS", values["ATTEMPTS"] or "1")
+        yield from choice_problems("HOSTS", values["HOSTS"], ("", *MADE))
     if "hosts" in goals:
         yield from choice_problems("KIND", values["KIND"], KINDS)
         yield from count_problems("N", values["N"])

@@ -186,7 +186,10 @@ EMPTY = {
     "weir_filesystem_servers": {},
     "weir_observed": [],
     "weir_kernel_devices": [],
+    "weir_kernels": {},
+    "weir_kernel_boot": "",
 }
+KERNEL = {"package": "linux-image-amd64"}
 
 
 @pytest.mark.parametrize(
@@ -229,6 +232,23 @@ EMPTY = {
             "kind is 'nullblk', expected null_blk or scsi_debug",
         ),
         ({"weir_kernel_devices": [{"index": 0}]}, "weir_kernel_devices[0]: has no kind"),
+        (
+            {"weir_kernel_boot": "grab"},
+            "weir_kernel_boot is 'grab', did you mean `grub`?, expected qemu, grub",
+        ),
+        ({"weir_kernels": {"a/b": KERNEL}}, "weir_kernels: a/b: a name has 1 to 40 letters"),
+        ({"weir_kernels": {"a": {}}}, "weir_kernels: a: has no source, expected one of package, deb, image"),
+        ({"weir_kernels": {"a": KERNEL | {"deb": "/x.deb"}}}, "a: has package and deb, expected one of"),
+        (
+            {"weir_kernels": {"a": KERNEL | {"relaese": "x"}}},
+            "unknown field `relaese`, did you mean `release`?",
+        ),
+        ({"weir_kernels": {"a": {"package": "x; rm"}}}, "a: package is 'x; rm', expected a name such as"),
+        ({"weir_kernels": {"a": {"deb": "x.deb"}}}, "a: deb is 'x.deb', expected an absolute path"),
+        (
+            {"weir_kernels": {"a": KERNEL}, "weir_kernel_boot": "kexec"},
+            "a: has package, but weir installs no kernel on a host that it boots by kexec: install it",
+        ),
     ],
 )
 def test_what_the_inventory_says_wrongly_is_told(planned, variables, said):
@@ -249,6 +269,13 @@ def test_what_the_inventory_says_rightly_is_let_through(planned):
         "weir_filesystem_servers": {"lustre": ["oss1"]},
         "weir_observed": ["/dev/loop3"],
         "weir_kernel_devices": [{"kind": "null_blk", "index": 0, "size_mib": 256}],
+        "weir_kernel_boot": "qemu",
+        "weir_kernels": {
+            "stable": KERNEL,
+            "6.18+mine": KERNEL | {"release": "bookworm-backports"},
+            "deb": {"deb": "/root/linux-image-6.18.0~rc1_amd64.deb"},
+            "image": {"image": "/root/bzImage", "modules": "/root/lib/modules"},
+        },
     }
     assert inventory.inventory_problems({"a": said}, *planned, {"all": ["a", "oss1"]}) == []
     # Disks of servers are none of the study's.
@@ -284,6 +311,7 @@ def test_the_playbook_refuses_before_anything_is_touched(dry_bench, arguments, s
     [
         (("study", "RETRY=yes"), "RETRY=yes: say RETRY=invalid, or leave it out"),
         (("study", "ATTEMPTS=x"), "ATTEMPTS=x: give a whole number of 1 or more"),
+        (("study", "HOSTS=qemuu"), "HOSTS=qemuu: unknown value, did you mean `qemu`?"),
         (("study", "ATTEMPTS=0"), "ATTEMPTS=0: give a whole number of 1 or more"),
         (("study", "STUDY=quikc"), "STUDY=quikc: unknown study, did you mean `quick`?"),
         (("report", "STUDY=quikc"), "STUDY=quikc: unknown study, did you mean `quick`?"),
@@ -312,6 +340,7 @@ def test_make_refuses_what_it_is_told_wrongly(arguments, said):
         ("study", "STUDY=data-center", "RETRY=invalid", "ATTEMPTS=3", "ANSIBLE_ARGS=-i my.yml -e x=y"),
         ("study", "STUDY=studies/quick.yml", "CARGO_BUILD_JOBS=1", "WEIR_PATIENCE_S=3"),
         ("hosts", "KIND=ssh", "HOSTS=root@a,root@b:2222"),
+        ("study", "HOSTS=qemu", "N=1"),
         ("figures",),
         ("capacity", "CLASS=video", "CAPACITY_ARGS=--with text=0,10 --json"),
         ("help",),

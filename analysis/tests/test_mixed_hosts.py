@@ -164,3 +164,21 @@ def test_compare_warns_of_a_side_that_is_mixed(folder, tmp_path, capsys):
     for form in ("text", "json", "markdown", "junit"):
         code = main(["compare", str(folder), str(other), "--format", form, "--strict"])
         assert code == 4 and "R-HOST" in capsys.readouterr().out
+
+
+def test_kernels_of_the_study_may_differ_but_each_is_one(folder):
+    def booted(name, image="1", **facts):
+        return host(release=f"6.{name}", **facts) | {"kernel": {"name": name, "image_sha256": image}}
+
+    for number, run in enumerate(runs(folder)):
+        put(run, booted("ab"[number % 2]))
+    assert facts(folder) == []
+    put(runs(folder)[0], booted("a", image="2"))
+    (found,) = mixed_hosts(load_study(folder))
+    assert (found.fact, found.kernel) == ("kernel image", "a")
+    assert "runs of kernel a differ in kernel image: " in found.sentence()
+    put(runs(folder)[0], booted("a", model="CPU Y"))
+    assert facts(folder) == ["CPU model"]
+    # A run under no kernel of the study is beside those that are.
+    put(runs(folder)[0], host())
+    assert facts(folder) == []

@@ -1,8 +1,8 @@
 """Rule R-HOST: runs of a study are from one kernel, one commit of weir, one CPU model and the same devices.
 
 A rule of a set of runs: no run of it is invalid alone, but what differs between its runs may be the hosts.
-The factor `label` declares such a difference, so runs are compared with those of their label only. Runs in
-virtual time have no host.
+The factors `label` and `kernel` declare such a difference: runs are compared with those of their label, and
+their kernels with those of their level. Runs in virtual time have no host.
 
 Facts of the host are compared over all runs. Devices are compared within a cell, since other levels may be on
 other devices by design: over all hosts by model and size, because hosts that share a study have disks of
@@ -11,7 +11,7 @@ their own, and on one host by the names of its disks.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from weir.load import Run, Study
@@ -26,6 +26,14 @@ FACTS = {
     "commit of weir": ("weir", "commit"),
     "CPU model": ("cpu", "model"),
 }
+#: Facts that only the runs under one level of the factor `kernel` share.
+OF_KERNEL = {
+    "kernel release": FACTS["kernel release"],
+    "kernel build": FACTS["kernel build"],
+    "kernel image": ("kernel", "image_sha256"),
+}
+#: The kernel that was booted for a run, by its name in the study.
+_KERNEL = ("kernel", "name")
 _HOST_NAME = ("system", "host_name")
 #: Cells that a finding names.
 _MOST_CELLS = 3
@@ -43,6 +51,7 @@ class Mixed:
         fact: the fact, such as `kernel release`.
         values: its values, each with the number of runs that have it.
         label: the label of these runs; None where the study has no labels.
+        kernel: the kernel of these runs; None where the study names none.
         cells: the cells in which devices differ; empty for other facts.
         within_blocks: whether runs of one block differ, so that comparisons within blocks are between hosts.
     """
@@ -52,11 +61,14 @@ class Mixed:
     label: str | None
     cells: tuple[str, ...]
     within_blocks: bool
+    kernel: str | None = None
 
     def sentence(self) -> str:
         """The finding with its consequence and remedy."""
         values = ", ".join(f"{value} in {count} run{'s' * (count != 1)}" for value, count in self.values)
         where = f" of label {self.label}" if self.label is not None else ""
+        if self.kernel is not None:
+            where += f" of kernel {self.kernel}"
         if self.cells:
             more = len(self.cells) - _MOST_CELLS
             where += f" of the cell {'; '.join(self.cells[:_MOST_CELLS])}" + f" and {more} more" * (more > 0)
@@ -85,10 +97,22 @@ def mixed_hosts(study: Study) -> list[Mixed]:
         by_label.setdefault(label, []).append((run, _hosts(run.host)))
     found: list[Mixed] = []
     for label, runs in by_label.items():
+        by_kernel: dict[str, list[_Measured]] = {}
+        for run, of in runs:
+            by_kernel.setdefault(_once(_at(host, _KERNEL) for host in of), []).append((run, of))
         for fact, place in FACTS.items():
-            found += _mixed(fact, label, [(run, _once(_at(host, place) for host in of)) for run, of in runs])
+            if by_kernel.keys() == {""} or fact not in OF_KERNEL:
+                found += _mixed(fact, label, _values(place, runs))
+        for kernel, under in by_kernel.items():
+            for fact, place in OF_KERNEL.items() if by_kernel.keys() != {""} else ():
+                found += (replace(one, kernel=kernel) for one in _mixed(fact, label, _values(place, under)))
         found += _devices(study, label or study.label, label, runs)
     return found
+
+
+def _values(place: tuple[str, ...], runs: list[_Measured]) -> list[tuple[Run, str]]:
+    """A fact of each run."""
+    return [(run, _once(_at(host, place) for host in of)) for run, of in runs]
 
 
 def _mixed(fact: str, label: str | None, values: list[tuple[Run, str]], cell: str = "") -> Iterator[Mixed]:

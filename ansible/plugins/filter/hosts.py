@@ -68,6 +68,11 @@ def inventory(hosts, kind, **variables):
     return {"all": {"vars": {"weir_hosts_kind": kind, **variables}, "hosts": hosts, "children": groups}}
 
 
+def settings(values):
+    """Options of `weir service start` for the settings of a daemon."""
+    return [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+
+
 class FilterModule:
     """Filters of this plugin, for Ansible."""
 
@@ -77,4 +82,5 @@ class FilterModule:
             "weir_guests": guests,
             "weir_listed_hosts": listed,
             "weir_inventory": inventory,
+            "weir_settings": settings,
         }

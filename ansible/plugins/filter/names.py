@@ -1,6 +1,7 @@
 """Filter on the variables of an inventory: problems of devices, mounts and servers."""
 
 import difflib
+import re
 from pathlib import Path
 
 import yaml
@@ -9,6 +10,14 @@ import yaml
 ANSIBLE = Path(__file__).resolve().parent.parent.parent
 #: Fields of a disk in `weir_devices`, and whether one must be there.
 DISK = {"path": True, "overwrite": False}
+#: Fields that say where a kernel comes from in `weir_kernels`, each with the fields that may go with it.
+SOURCES = {"package": ("release",), "deb": (), "image": ("modules", "initrd")}
+#: Values of `weir_kernel_boot`.
+BOOTS = ("", "qemu", "grub", "kexec")
+#: The rule of `kernel` in studies (crates/specs/src/name.rs).
+KERNEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,39}")
+#: A package or a release of Debian, and a path, as they stand on a command line.
+PACKAGE, PATH = re.compile(r"[a-z0-9][a-z0-9.+-]{1,127}"), re.compile(r"/[A-Za-z0-9/._+@:=~-]{0,4095}")
 OLD_PERMISSION = (
     "overwrite_signature does not name the disk that may be lost: use `overwrite: SERIAL`, or the disk's "
     "name below /dev/disk/by-id (`weir device show PATH` prints both)"
@@ -51,6 +60,7 @@ def variable_problems(variables, file_systems, hosts):
         *server_problems(variables.get("weir_filesystem_servers"), kinds, hosts),
         *observed_problems(variables.get("weir_observed")),
         *kernel_device_problems(variables.get("weir_kernel_devices")),
+        *kernel_problems(variables.get("weir_kernels"), variables.get("weir_kernel_boot")),
     ]
 
 
@@ -185,6 +195,49 @@ def kernel_device_problems(devices):
     return found
 
 
+def kernel_problems(kernels, boot):
+    """Problems of `weir_kernels` and `weir_kernel_boot`."""
+    if wrong := kind_problem("weir_kernels", kernels, dict):
+        return wrong
+    found = []
+    boot = boot or ""
+    if boot not in BOOTS:
+        known = ", ".join(filter(None, BOOTS))
+        found.append(f"weir_kernel_boot is {boot!r}{meant(boot, BOOTS)}, expected {known}, or empty")
+    for name, entry in kernels.items():
+        where = f"weir_kernels: {name}"
+        if not KERNEL.fullmatch(str(name)):
+            found.append(f"{where}: a name has 1 to 40 letters, digits, -, _, . and +, no -, . or + first")
+        elif wrong := kind_problem(where, entry, dict):
+            found += wrong
+        else:
+            found += kernel_entry_problems(where, entry, boot)
+    return found
+
+
+def kernel_entry_problems(where, entry, boot):
+    """Problems of one entry of `weir_kernels`."""
+    sources = [source for source in SOURCES if source in entry]
+    if len(sources) != 1:
+        return [f"{where}: has {' and '.join(sources) or 'no source'}, expected one of {', '.join(SOURCES)}"]
+    (source,) = sources
+    found = field_problems(where, entry, {source: True, **dict.fromkeys(SOURCES[source], False)})
+    if source != "image" and boot not in ("qemu", ""):
+        found.append(
+            f"{where}: has {source}, but weir installs no kernel on a host that it boots by {boot}: "
+            "install it, and give image and initrd as they are below /boot of the host"
+        )
+    for field, value in entry.items():
+        if field in ("package", "release"):
+            if not PACKAGE.fullmatch(str(value)):
+                found.append(f"{where}: {field} is {value!r}, expected a name such as linux-image-amd64")
+        elif not _is_path(value) or not PATH.fullmatch(value):
+            found.append(
+                f"{where}: {field} is {value!r}, expected an absolute path without blanks and quotes"
+            )
+    return found
+
+
 def field_problems(where, entry, fields, others=()):
     """Unknown and missing fields of an entry. `others` can replace the fields."""
     known = [*fields, *others]
@@ -219,4 +272,7 @@ class FilterModule:
 
     def filters(self):
         """The filters by name."""
-        return {"weir_inventory_problems": inventory_problems}
+        return {
+            "weir_inventory_problems": inventory_problems,
+            "weir_kernel_problems": kernel_problems,
+        }

@@ -51,6 +51,31 @@ def runs_of_host(runs, blocks, host):
     ]
 
 
+def kernel_groups(runs, plan, left=False):
+    """Groups of consecutive runs of one block and kernel; each gets a boot of its own.
+
+    Args:
+        runs: the runs to carry out, in order, as `runs_of_host` returns them.
+        plan: the plan.
+        left: whether the kernel of a killed study may still run.
+
+    Returns:
+        For each group `kernel` (empty for the host's own), `block` and `runs`. An empty list if no boot is
+        needed.
+    """
+    planned = {run["id"]: run for run in plan["runs"]}
+    groups = []
+    for run in runs:
+        of = planned[run["id"]]
+        group = {"kernel": of["settings"].get("kernel", ""), "block": of["block"]}
+        if not groups or {part: groups[-1][part] for part in group} != group:
+            groups.append(group | {"runs": []})
+        groups[-1]["runs"].append(run)
+    if any(group["kernel"] for group in groups):
+        return groups
+    return [{"kernel": "", "runs": list(runs)}] if left and runs else []
+
+
 def joint_runs(runs, groups, host):
     """Runs of several hosts, on each host that may take part.
 
@@ -166,7 +191,7 @@ def _spec(device):
     return device | ({"live": {"policy": "fcfs"}} if device.get("live") else {})
 
 
-def device_files(modelled, disks, state, mounts=None, options=None):
+def device_files(modelled, disks, state, mounts=None, options=None, kernel=None):
     """Files for the binary: a specification for each modelled device, and `testbed.json`.
 
     Args:
@@ -175,6 +200,7 @@ def device_files(modelled, disks, state, mounts=None, options=None):
         state: the state folder on the host.
         mounts: mount points of file systems that exist before a run, by name.
         options: options that roles have set, by file system and name.
+        kernel: the kernel that was booted for the runs.
 
     Returns:
         The text of each file, by path.
@@ -187,6 +213,7 @@ def device_files(modelled, disks, state, mounts=None, options=None):
         f"{state}/specs/{name}.yml": json.dumps(_spec(spec), indent=2) + "\n" for name, spec in specs.items()
     }
     testbed = {"devices": devices, "mounts": mounts or {}} | ({"options": options} if options else {})
+    testbed |= {"kernel": kernel} if kernel else {}
     return files | {f"{state}/testbed.json": json.dumps(testbed, indent=2) + "\n"}
 
 
@@ -284,6 +311,7 @@ class FilterModule:
             "weir_runs_of_host": runs_of_host,
             "weir_simulated_runs": simulated_runs,
             "weir_joint_runs": joint_runs,
+            "weir_kernel_groups": kernel_groups,
             "weir_run_hosts": run_hosts,
             "weir_after_joint_run": after_joint_run,
             "weir_lacking": lacking,

@@ -5,6 +5,7 @@
 mod cpu;
 mod device;
 mod fact;
+mod kernel;
 mod mounts;
 mod system;
 mod tools;
@@ -17,6 +18,7 @@ use serde::Serialize;
 pub use cpu::Cpu;
 pub use device::Device;
 pub use fact::Fact;
+pub use kernel::BootedKernel;
 pub use mounts::FileSystem;
 pub use system::{CgroupMode, Load, Pressure, System};
 
@@ -27,6 +29,9 @@ use crate::Disk;
 pub struct HostRecord {
     /// Kernel, memory, clock, confinement and load.
     pub system: System,
+    /// The kernel that the playbook booted for the run. Absent if the study names no kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<BootedKernel>,
     /// CPUs.
     pub cpu: Cpu,
     /// Disks of the run, by name.
@@ -57,6 +62,7 @@ pub fn record(disks: &[Disk], mount_points: &[&std::path::Path]) -> HostRecord {
     };
     HostRecord {
         system: System::read(),
+        kernel: None,
         cpu: Cpu::read(),
         devices: disks.iter().map(|disk| (disk.name.to_string(), Device::read(disk))).collect(),
         file_systems: mounts::read(disks, mount_points),

@@ -14,7 +14,8 @@ use crate::testbed::Testbed;
 /// Name of the file system of the simulator, which places files one after the other.
 const FILE_SYSTEM: &str = "raw";
 /// Kernel factors without a counterpart in virtual time.
-const KERNEL_ONLY: [&str; 9] = [
+const KERNEL_ONLY: [&str; 10] = [
+    "kernel",
     "priority",
     "cgroup",
     "io_cost",
@@ -31,6 +32,7 @@ pub(crate) fn settings(on_device: &Settings) -> Settings {
     let Scheduler { name, tunables } = &on_device.scheduler;
     let policy = weir_scheduler::kernel_scheduler(name).map_or(name.as_str(), |found| found.counterpart);
     Settings {
+        kernel: None,
         scheduler: Scheduler { name: policy.to_owned(), tunables: tunables.clone() },
         filesystem: FILE_SYSTEM.to_owned(),
         filesystem_options: BTreeMap::new(),

@@ -33,6 +33,11 @@ pub(crate) fn check(study: &Study, testbed: Testbed) -> Vec<(String, String)> {
         problem("hosts", message.to_owned());
     }
     let levels = levels_by_factor(study);
+    if settings_of_cells(study).any(|settings| settings.kernel.is_some()) {
+        let field = if study.factors.kernel.is_some() { "factors.kernel" } else { "hold.kernel" };
+        let message = "is given, but a study with `hosts` boots none of its hosts: run it once under each kernel, each time with a label";
+        problem(field, message.to_owned());
+    }
     let own = settings_of_cells(study).find_map(|settings| {
         let name = settings.filesystem;
         (!FileSystem::load(&name)?.mounted).then_some(name)

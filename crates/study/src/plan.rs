@@ -1,5 +1,6 @@
 //! Plan of a study: all runs, in the order of execution.
 
+use std::cmp::Reverse;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -182,7 +183,17 @@ impl Cell {
     }
 }
 
-/// The runs of a study: blocks of all cells, each block in its own random order.
+/// Puts the runs of a block in the order of their kernels: a kernel is booted once in each block. Every other block has the reverse
+/// order, so that a linear drift affects all kernels alike. Runs of one kernel keep their random order.
+fn by_kernel(runs: &mut [Run], kernels: &[Option<String>], block: u32) {
+    let place = |run: &Run| kernels.iter().position(|kernel| *kernel == run.settings.kernel);
+    runs.sort_by_key(place);
+    if !block.is_multiple_of(2) {
+        runs.sort_by_key(|run| Reverse(place(run)));
+    }
+}
+
+/// The runs of a study: blocks of all cells, each block in its own random order. With kernels, the runs of a kernel are together.
 fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
     let mut runs: Vec<Run> = Vec::new();
     for &testbed in study.testbed.all() {
@@ -195,6 +206,12 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
                 Some(Cell::new(resolve(variant, testbed, cell), workloads))
             })
             .collect();
+        let mut kernels: Vec<Option<String>> = Vec::new();
+        for Cell { run, .. } in &cells {
+            if !kernels.contains(&run.settings.kernel) {
+                kernels.push(run.settings.kernel.clone());
+            }
+        }
         let has_duplicates = study.has_duplicates(testbed, cells.len());
         for block in 0..study.most_repetitions() {
             // The same for each testbed: both have the same requests.
@@ -211,6 +228,7 @@ fn expand(study: &Study, variants: &[Variant], workloads: &Catalog) -> Plan {
                 let place = rand::RngExt::random_range(&mut rng, first..=runs.len());
                 runs.insert(place, cell.repetition(block, seed, true));
             }
+            by_kernel(&mut runs[first..], &kernels, block);
             for (order, run) in runs.iter_mut().enumerate().skip(first) {
                 run.order = u32::try_from(order).unwrap_or(u32::MAX);
             }

@@ -321,6 +321,10 @@ pub enum Objective {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Factors {
+    /// Kernels of the host, by their names in the inventory (`weir_kernels`). The playbook boots each host with the kernel of
+    /// its next runs: one boot for each block and kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Vec<String>>,
     /// Variants of the study by name, each with the fields in which it differs, by dotted path, such as
     /// `no-cache: {classes.text.cache_mib: 0}` or `small: {classes.text.with.files.count: 10, storage.profile: ssd-sata}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -388,6 +392,9 @@ pub struct Factors {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
+    /// Kernel of the host, by its name in the inventory (`weir_kernels`). The kernel that runs if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// Scheduler: the kernel's or weir's own (`weir list schedulers`). The default is that of testbed `device`. On
     /// testbed `simulator` the default is `scan`.
     pub scheduler: Scheduler,
@@ -447,6 +454,7 @@ impl Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
+            kernel: None,
             scheduler: Scheduler { name: "mq-deadline".to_owned(), tunables: BTreeMap::new() },
             filesystem: "raw".to_owned(),
             filesystem_options: BTreeMap::new(),

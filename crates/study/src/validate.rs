@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use weir_specs::{Document, Problems, name_problem, one_of};
+use weir_specs::{Document, Problems, label_problem, name_problem, one_of};
 use weir_workload::sessions::AnyWorkload;
 use weir_workload::{FileSet, Workload};
 
@@ -203,7 +203,7 @@ impl Check<'_> {
             if levels.is_empty() {
                 self.problem(&field, "has no levels: give some, or leave the factor out");
             }
-            if self.testbed == Testbed::Simulator && counterpart::is_kernel_only(&name) {
+            if self.testbed.is_virtual() && counterpart::is_kernel_only(&name) {
                 self.problem(
                     &field,
                     "is a setting of the kernel without a counterpart in virtual time: leave it out",
@@ -240,6 +240,13 @@ impl Check<'_> {
                 hold("filesystem"),
                 one_of("file system", &settings.filesystem, FileSystem::names()),
             );
+        }
+        if let Some(kernel) = &settings.kernel {
+            if simulated && field == "hold" {
+                self.problem(hold("kernel"), "is given, but virtual time has no kernel: leave it out");
+            } else if let Some(message) = label_problem(kernel) {
+                self.problem(hold("kernel"), message);
+            }
         }
         self.within(&hold("load"), settings.load, 1e-3, 1e6);
         self.scheduler(&hold("scheduler"), &settings.scheduler);

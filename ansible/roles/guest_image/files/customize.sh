@@ -53,7 +53,7 @@ Before=network.target ssh.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-TimeoutStartSec=120
+TimeoutStartSec=900
 ExecStart=/usr/local/sbin/weir-guest
 
 [Install]

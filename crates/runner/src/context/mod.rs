@@ -3,6 +3,7 @@
 pub(crate) mod child_processes;
 pub(crate) mod journal;
 mod json;
+pub(crate) mod kernel;
 pub(crate) mod options;
 pub(crate) mod run_context;
 pub(crate) mod testbed;

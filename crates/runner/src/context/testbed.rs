@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_collectors::host::BootedKernel;
 use weir_study::FileSystem;
 
 use crate::Error;
@@ -22,6 +23,9 @@ pub struct Testbed {
     /// Options of file systems as the playbook's role reported them, by file system and option.
     #[serde(default)]
     pub options: BTreeMap<String, BTreeMap<String, String>>,
+    /// The kernel that was booted for the runs. Absent if the study names no kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<BootedKernel>,
 }
 
 /// One device of this host.

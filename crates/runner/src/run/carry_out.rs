@@ -12,6 +12,7 @@ use crate::cgroup::class_groups;
 use crate::cgroup::limits::Limits;
 use crate::context::child_processes::{self, wait_for_children};
 use crate::context::journal::Journal;
+use crate::context::kernel;
 use crate::context::options::Options;
 use crate::context::run_context::RunContext;
 use crate::context::testbed::Testbed;
@@ -37,6 +38,7 @@ pub(crate) fn carry_out(run: &Run, testbed: &Testbed, options: &Options) -> Resu
     if path.is_dir() && !again() {
         return Ok(Outcome::Present);
     }
+    kernel::check(run, testbed)?;
     let folder = RunFolder::take(&options.results, &run.id)?;
     // Another process may have just finished it.
     if path.is_dir() && !again() {

@@ -105,7 +105,7 @@ pub(crate) fn prepare(
     let hot = hot_documents::lay_out(run, &places, state, journal)?;
     let laid = LaidOut { places: &places, sites: &sites, hot: &hot };
     let daemons = start::start_all(context, &laid, limits, journal)?;
-    write_json(&context.partial.join("host.json"), &host_record(&devices, &points)?)?;
+    write_json(&context.partial.join("host.json"), &host_record(context, &devices, &points)?)?;
     Ok(Prepared {
         devices,
         groups,
@@ -158,7 +158,11 @@ fn set_queues(
 }
 
 /// The host just before the requests: with devices and file systems in the state of the run.
-fn host_record(devices: &[BlockDevice], points: &[MountPoint]) -> Result<HostRecord, Error> {
+fn host_record(
+    context: &RunContext<'_>,
+    devices: &[BlockDevice],
+    points: &[MountPoint],
+) -> Result<HostRecord, Error> {
     let disks = devices
         .iter()
         .flat_map(BlockDevice::kernel_names)
@@ -166,5 +170,5 @@ fn host_record(devices: &[BlockDevice], points: &[MountPoint]) -> Result<HostRec
         .collect::<Result<Vec<_>, _>>()
         .map_err(Error::failed)?;
     let points: Vec<&Path> = points.iter().map(|point| point.path.as_path()).collect();
-    Ok(host::record(&disks, &points))
+    Ok(HostRecord { kernel: context.testbed.kernel.clone(), ..host::record(&disks, &points) })
 }

@@ -8,6 +8,7 @@ mod control_groups;
 mod device_scheduler;
 mod hds;
 mod joint;
+mod kernels;
 mod labels;
 mod limits;
 mod one_load;

@@ -1,0 +1,165 @@
+"""Module `weir_kernel`: the running kernel, a kernel image, and how the boot loader names it. Reads only."""
+
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = """
+module: weir_kernel
+author: The weir developers
+short_description: Read the running kernel and kernel images
+description:
+  - Reads release, build and boot of the running kernel, and release and build of an image from its header, so
+    that the kernel that runs after a boot can be compared with the image that was meant. Changes nothing.
+options:
+  image:
+    description: An image (bzImage). Empty for the running kernel only.
+    type: path
+  grub:
+    description: Whether the entry of the image in grub's menu is looked for.
+    type: bool
+    default: false
+  folder:
+    description: Folder of grub.cfg and grubenv.
+    type: path
+    default: /boot/grub
+  record:
+    description: File with the host's own kernel, which another boot left. It need not exist.
+    type: path
+"""
+
+RETURN = """
+running: {description: "release, version (uname -v) and boot_id.", type: dict, returned: always}
+command_line: {description: Its command line without what the boot loader adds., type: str, returned: always}
+image: {description: "release, version and sha256 of the image.", type: dict, returned: if image is given}
+entry: {description: "Entry of the image in grub's menu; empty without one.", type: str, returned: if grub}
+pending: {description: Entry of grub's next boot; empty without one., type: str, returned: if grub}
+one_shot: {description: Whether grub.cfg boots such an entry once., type: bool, returned: if grub}
+kexec: {description: "Why kexec cannot be used; empty if it can.", type: str, returned: always}
+own: {description: "Content of record, or null.", type: dict, returned: always}
+"""
+
+#: Magic of a bzImage at 0x202, and the place of the pointer to its version (Documentation/arch/x86/boot.rst).
+MAGIC, MAGIC_AT, POINTER_AT, SECTOR = b"HdrS", 0x202, 0x20E, 0x200
+#: The longest header that is read.
+HEADER_BYTES = 1 << 16
+
+
+def main():
+    """Runs the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "image": {"type": "path"},
+            "grub": {"type": "bool", "default": False},
+            "folder": {"type": "path", "default": "/boot/grub"},
+            "record": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+    asked = module.params
+    found = {"running": running(), "command_line": command_line(), "kexec": kexec_problem()}
+    try:
+        if asked["image"]:
+            found["image"] = image(Path(asked["image"]))
+        if asked["grub"]:
+            found |= grub(Path(asked["folder"]), asked["image"] or "")
+        record = Path(asked["record"] or "/nonexistent")
+        found["own"] = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else None
+    except (OSError, ValueError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, **found)
+
+
+def running():
+    """Release, build and boot of the running kernel."""
+    kernel = Path("/proc/sys/kernel")
+    names = {"release": "osrelease", "version": "version", "boot_id": "random/boot_id"}
+    return {name: (kernel / file).read_text(encoding="utf-8").strip() for name, file in names.items()}
+
+
+def command_line():
+    """The command line of the running kernel, for another kernel with the same root."""
+    words = Path("/proc/cmdline").read_text(encoding="utf-8").split()
+    return " ".join(word for word in words if not word.startswith(("BOOT_IMAGE=", "initrd=", "panic=")))
+
+
+def kexec_problem():
+    """Why kexec cannot be used; empty if it can."""
+    if not shutil.which("kexec"):
+        return "kexec is not installed (apt-get install --no-install-recommends kexec-tools)"
+    disabled = Path("/proc/sys/kernel/kexec_load_disabled")
+    if not disabled.is_file():
+        return "this kernel has no kexec"
+    if disabled.read_text(encoding="utf-8").strip() != "0":
+        return "kernel.kexec_load_disabled is 1, which only a reboot undoes"
+    return ""
+
+
+def image(path):
+    """Release, build and hash of an image.
+
+    Raises:
+        ValueError: the file is no bzImage.
+        OSError: it cannot be read.
+    """
+    content = path.read_bytes()
+    header = content[:HEADER_BYTES]
+    start = int.from_bytes(header[POINTER_AT : POINTER_AT + 2], "little") + SECTOR
+    text = header[start : header.find(b"\0", start)].decode("ascii", "replace")
+    words = re.fullmatch(r"(\S+) .*?(#\d+.*)", text, re.ASCII)
+    if header[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC or not words:
+        raise ValueError(
+            f"{path}: is no kernel image: name a bzImage (arch/x86/boot/bzImage, /boot/vmlinuz-*)"
+        )
+    return {
+        "release": words[1],
+        "version": words[2].strip(),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+
+
+def grub(folder, wanted):
+    """The entry of an image in grub's menu, and the entry of the next boot.
+
+    Raises:
+        OSError: the menu cannot be read.
+    """
+    text = (folder / "grub.cfg").read_text(encoding="utf-8", errors="replace")
+    block = folder / "grubenv"
+    environment = block.read_text(encoding="utf-8", errors="replace") if block.is_file() else ""
+    pending = re.search(r"^next_entry=(.*)$", environment, re.MULTILINE)
+    return {
+        "entry": entry(text, Path(wanted).name) if wanted else "",
+        "pending": pending[1].strip() if pending else "",
+        "one_shot": "next_entry" in text and block.is_file(),
+    }
+
+
+def entry(text, name):
+    """The entry of grub's menu that boots an image, with its submenus (`SUBMENU>ENTRY`); empty without one.
+
+    Entries for recovery are left out.
+    """
+    path, title = [], r"""\s*(menuentry|submenu)\s+(['"])(.*?)\2(.*)"""
+    for line in text.splitlines():
+        if opened := re.match(title, line):
+            named = re.search(r"""(?:--id|\$menuentry_id_option)\s+['"]?([^'"\s]+)""", opened[4])
+            path.append(named[1] if named else opened[3])
+        elif re.match(r"\s*}\s*$", line) and path:
+            path.pop()
+        elif line.strip().endswith("{") and path:
+            # A block of another command within the entry.
+            path.append("")
+        elif booted := re.match(r"\s*linux(?:efi|16)?\s+(\S+)(.*)", line):
+            words = booted[2].split()
+            if Path(booted[1]).name == name and not {"single", "recovery"} & set(words):
+                return ">".join(part for part in path if part)
+    return ""
+
+
+if __name__ == "__main__":
+    main()
