@@ -55,7 +55,6 @@ fn block(sector: u64) -> BlockRequest {
         pid: 17,
         comm: "fio".into(),
         cgroup: None,
-        cgroup_per_client: false,
         queued_ns: Some(1),
         inserted_ns: None,
         issued_ns: Some(2),
