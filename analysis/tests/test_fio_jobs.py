@@ -1,5 +1,6 @@
 """Job files of fio: read as fio reads them, mapped to workloads, and nothing lost in silence."""
 
+import errno
 import json
 import os
 import re
@@ -189,6 +190,12 @@ def test_sizes_that_fio_would_misread_are_refused(text):
         fio_jobs.size_bytes(_option(text), text)
 
 
+def test_an_expression_is_refused_with_its_remedy(tmp_path):
+    for line in ("bs=(4*1024)", "thinktime=(2*5)", "iodepth=(2*4)"):
+        with pytest.raises(InputError, match=r"job\.fio:15: .*; write the number of the expression"):
+            _with(tmp_path, line)
+
+
 def test_times_have_fios_units():
     for text, unit_us, expected in (
         ("10", 10**6, 10**7), ("10", 1, 10), ("100ms", 1, 10**5), ("2m", 10**6, 120 * 10**6),
@@ -280,6 +287,18 @@ def test_options_become_fields(tmp_path, lines, path, expected):
         ("steadystate=iops:0.1%", "duration"),
         ("frobnicate=1", "does not know"),
         ("norandommap=0", "independent"),
+        ("hipri", "polled"),
+        ("hipri=1", "polled"),
+        ("nowait=1", "would block"),
+        ("uncached=1", "page cache"),
+        ("force_async=4", "workers"),
+        ("lockfile=exclusive", "lock"),
+        ("file_append=1", "within the file"),
+        ("invalidate=0", "cached"),
+        ("ioscheduler=cfq", "one of none, mq-deadline, kyber, bfq"),
+        ("thinktime=999999999d", "think_us: 86400000000"),
+        ("startdelay=2d\nramp_time=0", "start_s: 86400"),
+        ("ramp_time=2d", "warmup_s: 86400"),
     ],
 )
 def test_what_a_workload_cannot_express_is_named_with_its_line(tmp_path, line, does):
@@ -287,6 +306,14 @@ def test_what_a_workload_cannot_express_is_named_with_its_line(tmp_path, line, d
     (lost,) = one.lost
     assert does in lost.text and lost.line >= WHOLE.count("\n") + 1
     assert line.splitlines()[-1].startswith(lost.option) or lost.option in line
+
+
+def test_values_that_change_nothing_are_not_lost(tmp_path):
+    neutral = ["hipri=0", "nowait=0", "uncached=0", "force_async=0"]
+    neutral += ["lockfile=none", "file_append=0", "invalidate=1"]
+    one, fates = _with(tmp_path, *neutral)
+    assert one.lost == []
+    assert {fates[line.split("=")[0]].fate for line in neutral} == {NO_EFFECT}
 
 
 def test_defaults_of_fio_without_a_counterpart_are_named(tmp_path):
@@ -307,6 +334,7 @@ def test_defaults_of_fio_without_a_counterpart_are_named(tmp_path):
         ("bssplit=4k/50:6k/50", "multiple of the smallest"),
         ("size=1k", "holds no request"),
         ("iodepth=8192", "4096"),
+        ("read_iolog=sent.log", "weir replay"),
     ],
 )
 def test_a_job_of_which_no_workload_can_be_made_says_why(tmp_path, lines, problem):
@@ -357,18 +385,72 @@ def test_jobs_behind_a_stonewall_are_a_study_of_their_own(tmp_path, capsys):
     assert first["classes"] == {"reads": {"workload": "two-reads", "clients": 1, "priority": "rt/0"}}
     assert {name: of["clients"] for name, of in second["classes"].items()} == {"writes": 2, "beside": 1}
     assert (first["warmup_s"], first["duration_s"]) == (1.0, 2.0)
-    if BINARY.exists():
-        checked = sorted(str(path) for path in tmp_path.glob("*/*.yml"))
-        environment = os.environ | {"WEIR_ROOT": str(tmp_path)}
-        done = subprocess.run(
-            [BINARY, "check", *checked],
-            env=environment,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+    _check(tmp_path)
+
+
+def _check(folder):
+    """`weir check` accepts all that was imported."""
+    if not BINARY.exists():
+        return
+    checked = sorted(str(path) for path in folder.glob("*/*.yml"))
+    environment = os.environ | {"WEIR_ROOT": str(folder)}
+    done = subprocess.run(
+        [BINARY, "check", *checked],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_long_name_and_three_groups_are_three_studies(tmp_path, capsys):
+    stem = "a-job-file-with-a-very-long-name-for-its-three-groups"
+    file = tmp_path / f"{stem}.fio"
+    file.write_text(WHOLE + "[second]\nstonewall\n[third]\nstonewall\n")
+    assert main(["import", "fio", str(file), "--to", str(tmp_path)]) == 0
+    studies = [yaml.safe_load(path.read_text()) for path in tmp_path.glob("studies/*.yml")]
+    assert sorted(list(one["classes"]) for one in studies) == [["reads"], ["second"], ["third"]]
+    assert {one["name"] for one in studies} == {path.stem for path in tmp_path.glob("studies/*.yml")}
+    _check(tmp_path)
+
+
+def test_a_job_that_is_not_imported_begins_a_group_too(tmp_path):
+    file = tmp_path / "j.fio"
+    file.write_text(WHOLE + "[log]\nstonewall\nread_iolog=sent.log\n[beside]\n")
+    assert main(["import", "fio", str(file), "--to", str(tmp_path)]) == 3
+    classes = [list(yaml.safe_load(path.read_text())["classes"]) for path in tmp_path.glob("studies/*.yml")]
+    assert sorted(classes) == [["beside"], ["reads"]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "lost", "field", "expected"),
+    [
+        ("runtime=50ms", "runtime", "duration_s", 0.1),
+        ("runtime=2d\nrate_iops=1", "runtime", "duration_s", 86400.0),
+        ("ramp_time=2d\nrate_iops=1", "ramp_time", "warmup_s", 86400.0),
+        ("thinktime=999999999d", "thinktime", "duration_s", 2.0),
+        ("ioscheduler=cfq", "ioscheduler", "factors", {"scheduler": ["none"]}),
+    ],
+)
+def test_what_weir_check_would_refuse_is_lost(tmp_path, capsys, lines, lost, field, expected):
+    file = tmp_path / "j.fio"
+    file.write_text(WHOLE.replace("[reads]", lines + "\n[reads]"))
+    assert main(["import", "fio", str(file), "--to", str(tmp_path), "--json"]) == 3
+    (job,) = json.loads(capsys.readouterr().out)["jobs"]
+    assert [one["option"] for one in job["options"] if one["fate"] == LOST] == [lost]
+    assert yaml.safe_load((tmp_path / "studies/j.yml").read_text())[field] == expected
+    source = yaml.safe_load((tmp_path / "workloads/j-reads.yml").read_text())["source"]
+    assert source.endswith("; 1 of its options are lost")
+    _check(tmp_path)
+
+
+def test_virtual_time_loses_the_scheduler(tmp_path, capsys):
+    file = tmp_path / "j.fio"
+    file.write_text(WHOLE + "ioscheduler=bfq\n")
+    arguments = ["import", "fio", str(file), "--dry-run", "--json"]
+    assert main(arguments) == 0 and main([*arguments, "--testbed", "simulator"]) == 3
 
 
 def test_no_other_file_is_overwritten(tmp_path, capsys):
@@ -384,6 +466,38 @@ def test_no_other_file_is_overwritten(tmp_path, capsys):
     assert not (tmp_path / "studies/reads.yml").exists()
     assert (tmp_path / "workloads/reads-reads.yml").read_text() == "name: mine\n"
     assert main([*arguments, "--name", "again"]) == 0
+
+
+def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "reads.fio"
+    file.write_text(WHOLE)
+    target = tmp_path / "to"
+    arguments = ["import", "fio", str(file), "--to", str(target)]
+    (target / "studies").mkdir(parents=True)
+    study = target / "studies/reads.yml"
+    study.write_bytes(b"\xff\n")
+    assert main(arguments) == 2
+    assert "exists and is different" in capsys.readouterr().err
+    assert list(target.iterdir()) == [target / "studies"] and study.read_bytes() == b"\xff\n"
+    study.unlink()
+    (target / "workloads").write_text("a file\n")
+    assert main(arguments) == 2
+    assert f"{target / 'workloads'}: cannot be written" in capsys.readouterr().err
+    assert not study.exists() and (target / "workloads").read_text() == "a file\n"
+    (target / "workloads").unlink()
+    opened = Path.open
+
+    def full(path, mode="r", *rest, **named):
+        if path == study:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opened(path, mode, *rest, **named)
+
+    monkeypatch.setattr(Path, "open", full)
+    assert main(arguments) == 2
+    assert f"{study}: cannot be written (No space left on device)" in capsys.readouterr().err
+    assert list(target.rglob("*")) == [target / "studies"]
+    monkeypatch.undo()
+    assert main(arguments) == 0
 
 
 def test_control_characters_reach_neither_terminal_nor_comment(tmp_path, capsys):

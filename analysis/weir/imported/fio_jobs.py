@@ -257,7 +257,7 @@ def size_bytes(option: Option, text: str, kb_base: int = 1024) -> int:
     prefix, rest = unit[:1], unit[1:]
     if match is None or prefix not in _POWERS or rest not in ("", "b", "i", "ib") or (prefix == "b" and rest):
         remedy = "write digits and k, m, g, t or p, such as 4k (fio reads no decimals)"
-        raise option.error(f"has `{text}`, no size", remedy)
+        raise option.error(f"has `{text}`, no size", _remedy(text, remedy))
     if len(match["digits"]) > 20:
         raise option.error("has too many digits", "write a shorter number")
     base = kb_base if rest != "ib" else 1000 if kb_base == 1024 else 1024
@@ -265,6 +265,11 @@ def size_bytes(option: Option, text: str, kb_base: int = 1024) -> int:
     if found >= 1 << 63:
         raise option.error("is too large", "fio has numbers below 2^63")
     return found
+
+
+def _remedy(text: str, remedy: str) -> str:
+    """The remedy, or that for an expression, which fio evaluates and weir does not."""
+    return "write the number of the expression" if text.strip().startswith("(") else remedy
 
 
 def _digits(match: re.Match[str]) -> int:
@@ -297,7 +302,8 @@ def time_us(option: Option, text: str, unit_us: int) -> int:
     match = _NUMBER.fullmatch(text.strip())
     factor = unit_us if match and not match["unit"] else _TIMES_US.get(match["unit"].lower() if match else "")
     if match is None or factor is None or len(match["digits"]) > 15:
-        raise option.error(f"has `{text}`, no time", "write digits and us, ms, s, m, h or d, such as 10s")
+        remedy = "write digits and us, ms, s, m, h or d, such as 10s"
+        raise option.error(f"has `{text}`, no time", _remedy(text, remedy))
     return _digits(match) * factor
 
 

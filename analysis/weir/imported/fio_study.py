@@ -1,6 +1,7 @@
 """`weir import fio`: a job file of fio as workloads and studies, with a report of what is lost."""
 
 import argparse
+import contextlib
 import os
 import re
 from collections.abc import Iterable
@@ -14,13 +15,15 @@ from rich.console import Console
 from weir import locate
 from weir.errors import InputError
 from weir.imported import fio_jobs
-from weir.imported.fio_workload import LOST, Fate, Imported, workload
+from weir.imported.fio_workload import LONGEST_US, LOST, Fate, Imported, workload
 from weir.json_output import Outcome
 
 #: Exit code where a part of the job file is lost.
 INCOMPLETE = 3
 #: What no job file says; the studies that come out of it begin with these.
 PROFILE, REPETITIONS, DURATION_S, SEED = "ssd-sata", 3, 10.0, 1
+#: Shortest measured interval of a study.
+_SHORTEST_US = 100_000
 #: Share of a file system that files fill.
 _FILLED = 0.7
 #: Longest name of a class and of a workload.
@@ -78,20 +81,26 @@ def _files(source: str, stem: str, imported: list[Imported], options: argparse.N
     groups = [kept for group in groups if (kept := [one for one in group if not one.problem])]
     files: dict[str, str] = {}
     names: list[str] = []
+    studies: list[str] = []
     for number, group in enumerate(groups, 1):
-        study = stem if len(groups) == 1 else _name(f"{stem}-{number}", [])
+        study = stem if len(groups) == 1 else _name(f"{stem}-{number}", studies)
+        studies.append(study)
         classes = {}
+        recipes: dict[str, Imported] = {}
         class_names: list[str] = []
         for one in group:
             name = _name(one.job.name, class_names)
             class_names.append(name)
             recipe_name = _name(f"{stem}-{name}", names)
             names.append(recipe_name)
-            files[f"workloads/{recipe_name}.yml"] = _workload(source, recipe_name, one)
+            recipes[recipe_name] = one
             classes[name] = {"workload": recipe_name, "clients": one.clients} | (
                 {"priority": one.priority} if one.priority else {}
             )
-        files[f"studies/{study}.yml"] = _study(source, study, group, classes, options)
+        # Before the workloads, which count what is lost: the jobs of a group lose more together.
+        text = _study(source, study, group, classes, options)
+        files |= {f"workloads/{name}.yml": _workload(source, name, one) for name, one in recipes.items()}
+        files[f"studies/{study}.yml"] = text
     return files
 
 
@@ -135,6 +144,12 @@ def _study(
             _lose(one, "runtime", "all classes of a run end together, with the last of them")
         if one.warmup_us != warmup_us:
             _lose(one, "ramp_time", f"all classes of a run have a warm-up of {warmup_us / 1e6:g} s")
+    duration_us = min(max(ends_us - warmup_us, _SHORTEST_US), LONGEST_US)
+    if ends_us and duration_us != ends_us - warmup_us:
+        for one in group:
+            if one.ends_us:
+                limits = f"{_SHORTEST_US / 1e6:g} to {LONGEST_US / 1e6:g} s"
+                _lose(one, "runtime", f"duration_s: {duration_us / 1e6:g}; it must be from {limits}")
     shared = [one for one in group if one.filename and sum(o.filename == one.filename for o in group) > 1]
     for one in shared:
         _lose(one, "filename", "several jobs are on it; each class has files of its own")
@@ -148,6 +163,10 @@ def _study(
     file_bytes = sum(one.recipe["files"]["size"]["fixed"]["bytes"] for one in group)
     size_mib = max(256, -(-int(file_bytes / (1 if is_device else _FILLED)) // (1 << 20)) + 64)
     schedulers = list(dict.fromkeys(one.scheduler for one in group if one.scheduler))
+    if options.testbed != "device":
+        for one in group:
+            if one.scheduler:
+                _lose(one, "ioscheduler", f"testbed {options.testbed} has factors.scheduler: [fcfs]")
     chosen = ["none"] if options.testbed == "device" else ["fcfs"]
     hold: dict[str, Any] = {}
     if options.testbed == "device":
@@ -166,7 +185,7 @@ def _study(
         "seed": SEED,
         "repetitions": REPETITIONS,
         "warmup_s": warmup_us / 1e6,
-        "duration_s": (ends_us - warmup_us) / 1e6 if ends_us else DURATION_S,
+        "duration_s": duration_us / 1e6 if ends_us else DURATION_S,
         "storage": {"profile": options.profile, "heads": 1, "size_mib": size_mib},
         "classes": classes,
         "factors": {"scheduler": schedulers if options.testbed == "device" and schedulers else chosen},
@@ -194,14 +213,33 @@ def _yaml(comment: str, fields: dict[str, Any]) -> str:
 
 def _write(folder: Path, files: dict[str, str]) -> None:
     """Writes all files or none; never over a file of another content."""
-    for name, text in files.items():
-        path = folder / name
-        if path.is_symlink() or (path.exists() and (not path.is_file() or path.read_text() != text)):
-            raise InputError(path, "exists and is different", "remove it, or choose another name with --name")
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    contents = {folder / name: text.encode() for name, text in files.items()}
+    made: list[Path] = []
+    path = folder
+    try:
+        missing = []
+        for path, content in contents.items():
+            if path.is_symlink() or (path.exists() and not (path.is_file() and path.read_bytes() == content)):
+                remedy = "remove it, or choose another name with --name"
+                raise InputError(path, "exists and is different", remedy)
+            if not path.exists():
+                missing.append(path)
+        for parent in dict.fromkeys(path.parent for path in missing):
+            for path in (*reversed(parent.parents), parent):
+                if not path.is_dir():
+                    path.mkdir()
+                    made.append(path)
+        for path in missing:
+            with path.open("xb") as file:
+                made.append(path)
+                file.write(contents[path])
+    except OSError as error:
+        for done in reversed(made):
+            # What another program put into a new folder meanwhile stays.
+            with contextlib.suppress(OSError):
+                done.rmdir() if done.is_dir() else done.unlink()
+        problem = f"cannot be written ({error.strerror or error})"
+        raise InputError(path, problem, "make room or mend it, or choose another folder with --to") from error
 
 
 # ---- the report

@@ -19,6 +19,10 @@ MOST_SIZES = 64
 LARGEST_REQUEST_BYTES = 16 << 20
 LARGEST_FILE_BYTES = 1 << 50
 ALIGNMENT_BYTES = 512
+#: Longest warm-up, measured interval and start of a class, and, for the importer, longest pause: a day.
+LONGEST_US = 86_400 * 10**6
+#: Schedulers of this Linux.
+_SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 
 #: Engines that send one request at a time, so that `iodepth` is 1.
 _SYNCHRONOUS = ("psync", "sync", "pvsync", "pvsync2", "vsync")
@@ -45,12 +49,12 @@ _NO_EFFECT = {
     "CPU, memory and process of the load generator": (
         "thread cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy nice mem "
         "iomem_align lockmem hugepage-size uid gid thinktime_spin fixedbufs registerfiles sqthread_poll "
-        "sqthread_poll_cpu hipri nonvectored uncached nowait force_async userspace_reap"
+        "sqthread_poll_cpu nonvectored userspace_reap"
     ),
     "weir has a seed of its own (`seed` of the study)": "randrepeat randseed random_generator",
     "weir writes the files before each run and drops the caches": (
         "create_serialize create_fsync create_on_open allow_file_create allow_mounted_write fallocate "
-        "overwrite unlink unlink_each_loop file_append opendir openfiles invalidate filetype lockfile"
+        "overwrite unlink unlink_each_loop opendir openfiles filetype"
     ),
     "kept by the map of random blocks": "softrandommap",
 }
@@ -80,7 +84,7 @@ _LOST = {
     "nothing is read back; `weir verify` checks results, not data": "verify=0,none",
     "requests are sent in any case": "verify_only=0 create_only=0",
     "nothing is trimmed": "trim_percentage=0",
-    "the requests of the log are not replayed; `weir replay` does that": "read_iolog",
+    "`weir replay` sends the requests of a log": "read_iolog",
     "no command is executed": "exec_prerun exec_postrun",
     "requests are not restricted to zones": (
         "zonemode=none zonesize=0 zonerange=0 zonecapacity=0 zoneskip=0 max_open_zones=0"
@@ -96,7 +100,7 @@ _LOST = {
     "a slow request does not end the run": "max_latency=0",
     "the depth is fixed": "latency_target=0 latency_window=0 latency_percentile latency_run=0",
     "writes have no hint": "write_hint=none",
-    "no file is cached; `hold.warm_start` of a study does that": "pre_read=0",
+    "no file is cached; `hold.warm_start` of a study does that": "pre_read=0 invalidate=1",
     "all classes run to the end": "exitall=0 exit_what",
     "a failed request makes the run invalid": "exitall_on_error=0 continue_on_error=0,none ignore_error",
     "classes of a run start together; make a study of its own of it": "wait_for",
@@ -115,6 +119,12 @@ _LOST = {
     "writes have no placement": "dataplacement=none fdp=0",
     "no log is replayed": "replay_redirect",
     "a run does not end when the device is full": "fill_device=0",
+    "completions are not polled for": "hipri=0",
+    "a request that would block waits": "nowait=0",
+    "requests pass the page cache or not, as `hold.buffered` says": "uncached=0",
+    "io_uring decides which requests its workers send": "force_async=0",
+    "clients do not lock the file": "lockfile=none",
+    "writes are within the file": "file_append=0",
     "all requests of a class have one priority": (
         "cmdprio_percentage=0 cmdprio_class cmdprio cmdprio_bssplit"
     ),
@@ -248,9 +258,21 @@ class _Mapper:
         option = self.get(name)
         return None if option is None else time_us(option, option.value or "", unit_us)
 
+    def at_most_a_day(self, name: str, unit_us: int) -> tuple[int, str]:
+        """A time in microseconds, 0 if absent, cut to what weir accepts, and the fate that this means."""
+        found = self.time_us(name, unit_us) or 0
+        return min(found, LONGEST_US), LOST if found > LONGEST_US else EXPRESSED
+
     # ---- the mapping
 
     def map(self) -> None:
+        # First: jobs of which no workload can be made begin a group too.
+        self.group()
+        if self.get("read_iolog"):
+            raise NotExpressedError(
+                "it replays a log (`read_iolog`): use `weir trace convert LOG --to parquet --out FILE` and "
+                "`weir replay FILE`"
+            )
         self.engine()
         self.mode()
         self.sizes()
@@ -259,6 +281,11 @@ class _Mapper:
         self.pace()
         self.course()
         self.priority()
+
+    def group(self) -> None:
+        if wall := self.get("stonewall"):
+            self.result.begins_group = flag(wall)
+            self.note(wall, EXPRESSED, "the jobs from here on are a study of their own")
 
     def engine(self) -> None:
         option = self.get("ioengine")
@@ -553,10 +580,10 @@ class _Mapper:
         closed = self.result.recipe["arrivals"]["closed"]
         think = self.get("thinktime")
         if think:
-            pause_us = self.time_us("thinktime", 1) or 0
+            pause_us, fate = self.at_most_a_day("thinktime", 1)
             if pause_us:
                 closed["think_us"] = pause_us
-            self.note(think, EXPRESSED, f"arrivals.closed.think_us: {pause_us}")
+            self.note(think, fate, f"arrivals.closed.think_us: {pause_us}")
         share = self.result.recipe["read_share"]
         sizes = _sizes_of(self.result.recipe)
         rates = [one for one in (self.get("rate"), self.get("rate_iops")) if one]
@@ -590,17 +617,15 @@ class _Mapper:
         if delay and "-" in (delay.value or ""):
             self.note(delay, LOST, "all clients begin at once")
         elif delay:
-            delay_us = self.time_us("startdelay", 10**6) or 0
+            delay_us, fate = self.at_most_a_day("startdelay", 10**6)
             if delay_us:
                 closed["start_s"] = delay_us / 1e6
-            self.note(delay, EXPRESSED, f"arrivals.closed.start_s: {delay_us / 1e6:g}")
-        ramp_us = self.time_us("ramp_time", 10**6) or 0
+            self.note(delay, fate, f"arrivals.closed.start_s: {delay_us / 1e6:g}")
+        ramp_us, fate = self.at_most_a_day("ramp_time", 10**6)
         if ramp:
             text = f"warmup_s: {ramp_us / 1e6:g}"
             late = delay_us > 0 and ramp_us > 0
-            self.note(
-                ramp, LOST if late else EXPRESSED, text + (", from the start of the run" if late else "")
-            )
+            self.note(ramp, LOST if late else fate, text + (", from the start of the run" if late else ""))
         self.result.warmup_us = ramp_us
         runtime_us = self.time_us("runtime", 10**6) or 0
         time_based = self.get("time_based")
@@ -623,9 +648,6 @@ class _Mapper:
                 default = name == "loops" and self.whole("loops", 1) == 1
                 text = "requests go on for the whole run"
                 self.note(one, NO_EFFECT if default or is_time_based else LOST, text)
-        if wall := self.get("stonewall"):
-            self.result.begins_group = flag(wall)
-            self.note(wall, EXPRESSED, "the jobs from here on are a study of their own")
 
     def priority(self) -> None:
         level, of_class = self.get("prio"), self.get("prioclass")
@@ -638,8 +660,11 @@ class _Mapper:
             if one:
                 self.note(one, EXPRESSED, f"priority: {self.result.priority}")
         if scheduler := self.get("ioscheduler"):
-            self.result.scheduler = scheduler.value
-            self.note(scheduler, EXPRESSED, f"factors.scheduler: [{scheduler.value}]")
+            if scheduler.value in _SCHEDULERS:
+                self.result.scheduler = scheduler.value
+                self.note(scheduler, EXPRESSED, f"factors.scheduler: [{scheduler.value}]")
+            else:
+                self.note(scheduler, LOST, f"no scheduler of this Linux: one of {', '.join(_SCHEDULERS)}")
         if description := self.get("description"):
             self.note(description, EXPRESSED, "description")
 
