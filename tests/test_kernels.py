@@ -145,6 +145,17 @@ def test_a_boot_that_another_user_has_chosen_is_seen(tmp_path):
     assert (found["pending"], found["one_shot"]) == ("gnulinux-advanced-1", True)
 
 
+@pytest.mark.parametrize("content", ["", "{", "null", '{"release": "6.1.0"}'])
+def test_a_damaged_record_of_the_own_kernel_is_told(tmp_path, content):
+    record = tmp_path / "own-kernel.json"
+    assert kernel.own(record) is None
+    record.write_text(json.dumps(kernel.running()))
+    assert kernel.own(record) == kernel.running()
+    record.write_text(content)
+    with pytest.raises(ValueError, match=r"own-kernel.json: is damaged: .*, and remove the file"):
+        kernel.own(record)
+
+
 def test_the_running_kernel_is_this_one():
     found = kernel.running()
     assert found["release"] == os.uname().release and found["version"] == os.uname().version

@@ -237,6 +237,7 @@ KERNEL = {"package": "linux-image-amd64"}
             "weir_kernel_boot is 'grab', did you mean `grub`?, expected qemu, grub",
         ),
         ({"weir_kernels": {"a/b": KERNEL}}, "weir_kernels: a/b: a name has 1 to 40 letters"),
+        ({"weir_kernels": {6.12: KERNEL}}, "weir_kernels: 6.12: is a number: write it in quotes"),
         ({"weir_kernels": {"a": {}}}, "weir_kernels: a: has no source, expected one of package, deb, image"),
         ({"weir_kernels": {"a": KERNEL | {"deb": "/x.deb"}}}, "a: has package and deb, expected one of"),
         (

@@ -206,7 +206,10 @@ def kernel_problems(kernels, boot):
         found.append(f"weir_kernel_boot is {boot!r}{meant(boot, BOOTS)}, expected {known}, or empty")
     for name, entry in kernels.items():
         where = f"weir_kernels: {name}"
-        if not KERNEL.fullmatch(str(name)):
+        if not isinstance(name, str):
+            kind = "a number" if type(name) in (int, float) else "no text"
+            found.append(f"{where}: is {kind}: write it in quotes")
+        elif not KERNEL.fullmatch(name):
             found.append(f"{where}: a name has 1 to 40 letters, digits, -, _, . and +, no -, . or + first")
         elif wrong := kind_problem(where, entry, dict):
             found += wrong
@@ -221,13 +224,16 @@ def kernel_entry_problems(where, entry, boot):
     if len(sources) != 1:
         return [f"{where}: has {' and '.join(sources) or 'no source'}, expected one of {', '.join(SOURCES)}"]
     (source,) = sources
-    found = field_problems(where, entry, {source: True, **dict.fromkeys(SOURCES[source], False)})
+    fields = {source: True, **dict.fromkeys(SOURCES[source], False)}
+    found = field_problems(where, entry, fields)
     if source != "image" and boot not in ("qemu", ""):
         found.append(
             f"{where}: has {source}, but weir installs no kernel on a host that it boots by {boot}: "
             "install it, and give image and initrd as they are below /boot of the host"
         )
     for field, value in entry.items():
+        if field not in fields:
+            continue
         if field in ("package", "release"):
             if not PACKAGE.fullmatch(str(value)):
                 found.append(f"{where}: {field} is {value!r}, expected a name such as linux-image-amd64")

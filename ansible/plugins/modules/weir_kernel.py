@@ -40,6 +40,7 @@ entry: {description: "Entry of the image in grub's menu; empty without one.", ty
 pending: {description: Entry of grub's next boot; empty without one., type: str, returned: if grub}
 one_shot: {description: Whether grub.cfg boots such an entry once., type: bool, returned: if grub}
 kexec: {description: "Why kexec cannot be used; empty if it can.", type: str, returned: always}
+loaded: {description: Whether a kernel is loaded for kexec., type: bool, returned: always}
 own: {description: "Content of record, or null.", type: dict, returned: always}
 """
 
@@ -47,6 +48,8 @@ own: {description: "Content of record, or null.", type: dict, returned: always}
 MAGIC, MAGIC_AT, POINTER_AT, SECTOR = b"HdrS", 0x202, 0x20E, 0x200
 #: The longest header that is read.
 HEADER_BYTES = 1 << 16
+#: What names a running kernel, and its files below /proc/sys/kernel.
+KERNEL_FILES = {"release": "osrelease", "version": "version", "boot_id": "random/boot_id"}
 
 
 def main():
@@ -61,14 +64,14 @@ def main():
         supports_check_mode=True,
     )
     asked = module.params
-    found = {"running": running(), "command_line": command_line(), "kexec": kexec_problem()}
+    found = {"running": running(), "command_line": command_line()}
+    found |= {"kexec": kexec_problem(), "loaded": loaded()}
     try:
         if asked["image"]:
             found["image"] = image(Path(asked["image"]))
         if asked["grub"]:
             found |= grub(Path(asked["folder"]), asked["image"] or "")
-        record = Path(asked["record"] or "/nonexistent")
-        found["own"] = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else None
+        found["own"] = own(Path(asked["record"])) if asked["record"] else None
     except (OSError, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, **found)
@@ -77,8 +80,7 @@ def main():
 def running():
     """Release, build and boot of the running kernel."""
     kernel = Path("/proc/sys/kernel")
-    names = {"release": "osrelease", "version": "version", "boot_id": "random/boot_id"}
-    return {name: (kernel / file).read_text(encoding="utf-8").strip() for name, file in names.items()}
+    return {name: (kernel / file).read_text(encoding="utf-8").strip() for name, file in KERNEL_FILES.items()}
 
 
 def command_line():
@@ -97,6 +99,33 @@ def kexec_problem():
     if disabled.read_text(encoding="utf-8").strip() != "0":
         return "kernel.kexec_load_disabled is 1, which only a reboot undoes"
     return ""
+
+
+def loaded():
+    """Whether a kernel is loaded for kexec."""
+    file = Path("/sys/kernel/kexec_loaded")
+    return file.is_file() and file.read_text(encoding="utf-8").strip() == "1"
+
+
+def own(record):
+    """The host's own kernel as another boot left it; None without a record.
+
+    Raises:
+        ValueError: the record is damaged.
+        OSError: it cannot be read.
+    """
+    if not record.is_file():
+        return None
+    try:
+        found = json.loads(record.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in KERNEL_FILES):
+        raise ValueError(
+            f"{record}: is damaged: found no JSON with {', '.join(KERNEL_FILES)} of the host's own kernel: "
+            "boot that kernel (any reboot; for guests make hosts-down), and remove the file"
+        )
+    return found
 
 
 def image(path):
