@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import host_snapshot
+import polars as pl
 import pytest
 from support import ROOT, WEIR, wait_for, weir
 
@@ -182,6 +183,65 @@ def test_an_open_loop_class_has_a_process_of_its_own(groups):
     assert rules["R-PLANNED"]["status"] == "valid", rules
     assert observed["replay"]["planned"] == observed["replay"]["completed"] > 300
     assert observed["controllers"]["classes"]["two"]["set"] == "io.max.riops=5000"
+
+
+def test_tenants_have_a_group_each_and_begin_together(groups):
+    """Three clients of one class will be in groups of their own, and begin when the study lets them."""
+    two = ", cgroup_per_client: true"
+    runs = groups.plan("load: [1]", two=two, hold=", clients: {two: 3}", warmup_s=1)
+    _, rules, observed = groups.run(*runs.values())
+    assert rules["R-CONTROL"]["status"] == "valid", rules
+    assert rules["R-START"]["status"] == "valid", rules
+    found = observed["controllers"]["classes"]
+    assert set(found) == {"one", "two"} | {f"two client {client}" for client in range(3)}
+    assert len({one["group"] for one in found.values()}) == 5
+    folder = groups.bench.results / "groups" / next(iter(runs.values()))
+    rows = pl.read_parquet(folder / "requests.parquet").filter(pl.col("completed_ns").is_not_null())
+    begun = rows.group_by("class", "client").agg(pl.col("submitted_ns").min() / 1e9)
+    assert begun.height == 4
+    assert begun["submitted_ns"].min() >= 0 and begun["submitted_ns"].max() < 0.5, begun
+    assert not list(folder.rglob("go")) and not list(folder.rglob("*.prerun.txt"))
+
+
+def test_tenants_of_a_killed_run_are_ended(groups):
+    """A run will be killed while its tenants send; cleaning ends them and takes everything back."""
+    two = ", cgroup_per_client: true"
+    runs = groups.plan("load: [1]", two=two, hold=", clients: {two: 3}", warmup_s=1, duration_s=30)
+    begun = groups.start(*runs.values())
+    log = f"{groups.bench.results}/groups"
+
+    def clients():
+        return [
+            pid
+            for pid in map(int, filter(str.isdecimal, os.listdir("/proc")))
+            if _reads(pid, "comm") == "fio\n" and str(_folder(pid)).startswith(log)
+        ]
+
+    try:
+        # fio of two classes, and the processes of three tenants.
+        wait_for(lambda: len(clients()) == 5, "fio of two classes and three tenants", 30)
+        time.sleep(1)
+    finally:
+        begun.kill()
+        begun.communicate()
+    cleaned = weir("clean", "--state", groups.bench.state)
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert clients() == []
+    assert groups_left(groups.bench.folder) == []
+
+
+def _reads(pid, name):
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:
+        return None
+
+
+def _folder(pid):
+    try:
+        return Path(f"/proc/{pid}/cwd").readlink()
+    except OSError:
+        return None
 
 
 def test_what_cannot_be_is_said_before_anything_is_touched(dry_bench):

@@ -2,19 +2,18 @@
 # # Isolation benchmark
 #
 # Several share one disk. Does each get what it was promised, does the urgent one come first, and what
-# does it cost that somebody sees to that? Six desiderata, for every mechanism that this kernel has and
+# does it cost that somebody sees to that? Five desiderata, for every mechanism that this kernel has and
 # for the policies of the block server in its place: **overhead**, **fairness**, **priority against
-# utilisation**, **burst response**, **work conservation**, **delta-fairness**.
-# `docs/explanation/isolation.md` defines each and says where it comes from. Mechanisms that a host lacks
-# are not drawn; the last table says which and why.
+# utilisation**, **burst response**, **work conservation**. `docs/explanation/isolation.md` defines
+# each and says where it comes from. Mechanisms that a host lacks are not drawn; the last table says which
+# and why.
 #
 # The devices are modelled, and slow on purpose: what differs is who is served. Only the study of
 # overhead has one that takes no time. Numbers are those of this host and do not make a mechanism good
 # or bad elsewhere.
 
 # %% tags=["whole"]
-from papers.isolation import figures, qos, results, summary
-from weir.documents import write_text
+from papers.isolation import figures, results, summary
 from weir.notebooks import grid
 from weir.paper_notebook import PaperNotebook
 
@@ -64,44 +63,6 @@ paper.show(figures.priority(urgent), "priority")
 
 # %%
 paper.show(figures.bursts(urgent), "bursts")
-
-# %% [markdown]
-# ## Tenants
-#
-# One to 256 tenants, each a process with a control group of its own and 4 reads outstanding. When they have
-# had the device for a while, one more begins. The delay until it has nine tenths of its fair share is what
-# delta-fairness bounds.
-
-# %%
-many = results.tenants(paper.studies["tenants"]) if "tenants" in paper.studies else None
-if many is not None:
-    paper.show(figures.tenants(many), "tenants")
-    grid(summary.tenants(many))
-
-# %% [markdown]
-# ## iocost's parameters of this device
-#
-# Each cell fixes the rate of iocost's virtual time. `isolation` is the highest rate at which the urgent
-# class is slowed down by at most a tenth more than at the best one; `bandwidth` the lowest at which nothing
-# is wasted. `iocost.txt` has the lines for the kernel and for a study.
-
-# %%
-if "qos" in paper.studies:
-    rates = results.compared(results.priority(paper.studies["qos"]))
-    text = qos.parameters(qos.models(paper.studies["qos"]), qos.solutions(rates))
-    paper.show(figures.rates(rates), "qos")
-    write_text(paper.folder / "iocost.txt", text)
-    print(text)
-
-# %% [markdown]
-# ## Writeback
-#
-# A client reads through the page cache under a memory limit, alone or beside one that makes pages dirty.
-# Ratios are paired by block, with 95 % intervals.
-
-# %%
-if "writeback" in paper.studies:
-    grid(summary.writeback(results.writeback(paper.studies["writeback"])))
 
 # %% [markdown]
 # ## Mechanisms absent on this host

@@ -83,8 +83,10 @@ def models(study: Study) -> dict[str, float]:
 def parameters(model: dict[str, float], chosen: list[Solution]) -> str:
     """Text with the lines for io.cost.model and io.cost.qos, and the field of a study, of each solution.
 
-    `MAJ:MIN` stands for the disk's device number.
+    `MAJ:MIN` stands for the disk's device number. Without a model or a solution the text says so.
     """
+    if not (model and chosen):
+        return "# No cell under io.weight was measured: there are no parameters.\n"
     words = " ".join(f"{name}={model[name]:.0f}" for name in MODEL)
     lines = ["# iocost's parameters of a disk, from the study isolation-qos: medians over repetitions."]
     for one in chosen:

@@ -29,7 +29,7 @@ OF_TENANTS: dict[str, tuple[str, Method]] = {
     "jain": ("Jain's index of the tenants", "t"),
     "p99_ms": ("99th percentile of the tenants (ms)", "log-t"),
     "worst": ("99th percentile of the worst tenant / of all", "log-t"),
-    "delta_ms": ("delay to the fair share (ms)", "log-t"),
+    "delta_ms": ("delay to the fair share (ms)", "t"),
     "requests_per_s": ("requests of all (1/s)", "t"),
 }
 #: What each class of the study of fairness is promised, by the load.
@@ -193,9 +193,8 @@ def of_tenants(rows: pl.DataFrame, column: str, mechanism: str, tenants: int) ->
     cell = rows.filter((pl.col("mechanism") == mechanism) & (pl.col("tenants") == tenants))[column]
     if cell.is_empty() or cell.null_count():
         return None
-    # A delay of 0 has no logarithm.
     bounds = (0.0, 1.0) if column == "jain" else (0.0, math.inf)
-    return mean_interval(cell.to_numpy(), method if (cell > 0).all() else "t", bounds=bounds)
+    return mean_interval(cell.to_numpy(), method, bounds=bounds)
 
 
 def writeback(study: Study) -> pl.DataFrame:

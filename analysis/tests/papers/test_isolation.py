@@ -337,7 +337,9 @@ def test_the_parameters_of_iocost_are_chosen():
     line = "MAJ:MIN ctrl=user model=linear rbps=1 rseqiops=2 rrandiops=3 wbps=4 wseqiops=5 wrandiops=6"
     assert text.count(line) == 2
     assert "MAJ:MIN enable=1 ctrl=user rpct=0 wpct=0 min=50.00 max=50.00" in text
+    # A host without iocost skips all of its cells.
     assert qos.solutions(rows.filter(pl.col("mechanism") == "none")) == []
+    assert "no parameters" in qos.parameters({}, [])
     assert len(encode(figures.rates(rows), "png")) > 10_000
 
 

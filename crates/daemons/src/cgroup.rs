@@ -318,19 +318,24 @@ impl Group {
         })
     }
 
+    /// Kills the processes of the group and its children, but for this one.
+    pub fn kill(&self) {
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        for pid in self.processes().into_iter().filter(|pid| *pid != own) {
+            // Whatever is in the group was started by its owner. A process that has ended is no error.
+            let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
+        }
+    }
+
     /// Kills the processes of the group and its children, and removes the groups. Returns whether the group existed.
     ///
     /// # Errors
     /// It is not empty after some seconds.
     pub fn remove(&self) -> Result<bool, Error> {
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
         let mut was_there = false;
         let mut last = None;
         for attempt in 0..100 {
-            for pid in self.processes().into_iter().filter(|pid| *pid != own) {
-                // Whatever is in the group was started by its owner. A process that has ended is no error.
-                let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
-            }
+            self.kill();
             last = None;
             for tree in trees() {
                 let folder = tree.top().join(&self.name);

@@ -139,7 +139,8 @@ impl Ftl {
             erased: (open..blocks).rev().collect(),
             open: (0..open).map(|block| Frontier { block, next: 0 }).collect(),
             handle_of_block: (0..blocks)
-                .map(|block| if block < open { (block / 2) as u8 } else { 0 })
+                // With wear levelling there is one handle; its third block is for data that are seldom written.
+                .map(|block| if block < open && options.wear_gap == 0 { (block / 2) as u8 } else { 0 })
                 .collect(),
             victim: None,
             is_for_wear: false,

@@ -156,7 +156,7 @@ pub struct RunClass {
     /// Values of its control group. If absent, its processes stay in the group of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<ControlGroup>,
-    /// Whether each client has a control group of its own, if classes have any.
+    /// Whether each client has a control group of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cgroup_per_client: bool,
     /// Its objective.

@@ -231,8 +231,8 @@ pub struct Class {
     /// each class has a control group of its own.
     #[serde(default)]
     pub cgroup: Option<ControlGroup>,
-    /// Where classes have control groups: one with these settings for each client of this class, instead of one for all of
-    /// them. Closed loops on devices only.
+    /// Each client of this class is a process with a control group of its own, which has the settings of `cgroup` if there are
+    /// any. Closed loops on devices only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cgroup_per_client: bool,
     /// Objective: the quality of service that this class needs.

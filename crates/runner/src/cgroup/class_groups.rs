@@ -70,9 +70,20 @@ pub(crate) struct Report {
     cost: BTreeMap<String, cost_model::Report>,
 }
 
+/// Beginnings of the names of groups of classes and of clients.
+const OF_CLASS: &str = "class-";
+const OF_CLIENT: &str = "client-";
+
+/// Whether a group has the load generator of a class, or of a client.
+pub(crate) fn is_of_load(group: &Group) -> bool {
+    let name = group.to_string();
+    let last = name.rsplit('/').next().unwrap_or_default();
+    last.starts_with(OF_CLASS) || last.starts_with(OF_CLIENT)
+}
+
 /// Whether a run has control groups.
 pub(crate) fn has_any(run: &Run) -> bool {
-    run.classes.iter().any(|class| class.cgroup.is_some())
+    run.classes.iter().any(|class| class.cgroup.is_some() || class.cgroup_per_client)
 }
 
 /// Moves the kernel's I/O controller to version 2 of control groups, if the run uses it and the user allows it.
@@ -106,10 +117,10 @@ impl ClassGroups {
                 let (name, device) = (class.name.clone(), class.device.clone());
                 OfClass { name, client, device, group, wanted, disk: None }
             };
-            let whole = limits.group(&format!("class-{}", class.name));
+            let whole = limits.group(&format!("{OF_CLASS}{}", class.name));
             let mut groups = if class.cgroup_per_client {
                 // Siblings, so that weights of clients and of other classes are of one level.
-                let of = |client| limits.group(&format!("client-{}-{client}", class.name));
+                let of = |client| limits.group(&format!("{OF_CLIENT}{}-{client}", class.name));
                 (0..class.clients).map(|client| of_class(of(client), Some(client), wanted)).collect()
             } else {
                 vec![of_class(whole.clone(), None, wanted)]

@@ -9,12 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
 use weir_daemons::Group;
+use weir_host::clock;
 use weir_records::{Op, Request};
 use weir_specs::template;
 use weir_study::Run;
@@ -52,13 +53,17 @@ pub(crate) struct Job {
     place_index: usize,
     folder: PathBuf,
     clients: u32,
-    /// Named pipe at which the processes of clients with control groups of their own wait for a line each.
-    gate: Option<File>,
+    /// Named pipe at which each client waits for a line.
+    gate: File,
+    /// Time from the epoch at which the study lets the clients begin.
+    start_ns: i64,
 }
 
 /// Name of that pipe, in the folder of the job.
 const GATE: &str = "go";
-/// Longest wait until all clients are in their control groups.
+/// What a client prints when it is there.
+const READY: &str = "ready";
+/// Longest wait until all clients are at the gate.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -102,7 +107,7 @@ pub(crate) fn start(
     fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
     let file = folder.join("job.fio");
     fs::write(&file, job_file(run, place, of_clients)?).map_err(Error::io("cannot write", &file))?;
-    let gate = if of_clients.is_empty() { None } else { Some(make_gate(&folder.join(GATE))?) };
+    let gate = make_gate(&folder.join(GATE))?;
     let words = folder.join("words.txt");
     let words = File::create(&words).map_err(Error::io("cannot write", &words))?;
     let mut command = Command::new("fio");
@@ -114,13 +119,14 @@ pub(crate) fn start(
         }
         _ => Error::Failed(format!("fio: {error}")),
     })?;
-    Ok(Job { program, place_index, folder: folder.to_owned(), clients: place.class.clients, gate })
+    let (folder, clients) = (folder.to_owned(), place.class.clients);
+    Ok(Job { program, place_index, folder, clients, gate, start_ns: start_ns(place) })
 }
 
 /// Job file of a class: one fio job for each client; a process each if they have control groups of their own.
 fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<String, Error> {
     let recipe = &place.recipe;
-    let (Arrivals::Closed { depth, think_us, start_s, rate_per_s }, Some(sizes)) =
+    let (Arrivals::Closed { depth, think_us, rate_per_s, .. }, Some(sizes)) =
         (&recipe.arrivals, recipe.closed_loop_sizes())
     else {
         return Err(Error::Refused(format!(
@@ -168,12 +174,8 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
     option("direct", &u8::from(!run.settings.buffered));
     option("thread", &u8::from(of_clients.is_empty()));
     option("time_based", &1);
-    // fio counts from the beginning of the job.
-    let start_ms = (start_s * 1e3).round() as i64;
-    if start_ms > 0 {
-        option("startdelay", &format!("{start_ms}ms"));
-    }
-    option("runtime", &format!("{}ms", (run.length_ns() / 1_000_000 - start_ms).max(1)));
+    // fio counts from the time at which a client passes the gate.
+    option("runtime", &format!("{}ms", ((run.length_ns() - start_ns(place)) / 1_000_000).max(1)));
     if let Some(rate_per_s) = rate_per_s {
         // fio reads whole requests per second.
         option("rate_iops", &rate_per_s.round().max(1.0));
@@ -191,12 +193,15 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
     }
     for client in 0..place.class.clients {
         let _ = write!(text, "[{client}]\nwrite_iolog=issue.{client}.log\nwrite_lat_log={client}\n");
+        let mut join = String::new();
         if let Some(group) = of_clients.get(client as usize) {
-            // The parent of the shell is the client's process. fio sends the output to a file, and gives the client up if
-            // the shell fails, as it does when the pipe has no writer any more. A semicolon would begin a comment.
+            // The parent of the shell is the client's process.
             let files: Vec<_> = group.member_files().iter().map(|file| file.display().to_string()).collect();
-            let _ = writeln!(text, "exec_prerun=(echo $PPID | tee {} && read go <{GATE})", files.join(" "));
+            let _ = write!(join, "echo $PPID | tee {} >/dev/null && ", files.join(" "));
         }
+        // fio sends the output to a file, and gives the client up if the shell fails, as it does when the pipe has no writer
+        // any more. A semicolon would begin a comment.
+        let _ = writeln!(text, "exec_prerun=({join}echo {READY} && read go <{GATE})");
         // Each client has its own address range.
         let _ = writeln!(text, "randseed={}", seed(run.seed, client));
         if recipe.access == Access::Sequential && place.class.clients > 1 {
@@ -268,8 +273,10 @@ impl Job {
             let difference = percentile_difference(&value["jobs"][client as usize], &found);
             report.percentile_difference =
                 [report.percentile_difference, difference].into_iter().flatten().reduce(f64::max);
-            let first_ns = found.iter().filter_map(|row| row.submitted_ns).min().unwrap_or(run.length_ns());
-            report.began_late_ns = report.began_late_ns.max(first_ns - start_ns(place));
+            // Without a completion the log does not say when a request was sent.
+            let answered = found.iter().filter(|row| row.completed_ns.is_some());
+            let first_ns = answered.filter_map(|row| row.submitted_ns).min().unwrap_or(run.length_ns());
+            report.began_late_ns = report.began_late_ns.max(first_ns - self.start_ns);
             rows.extend(found);
         }
         report.rows = rows.iter().filter(|row| row.completed_ns.is_some()).count() as u64;
@@ -281,24 +288,18 @@ impl Job {
             let _ = fs::remove_file(self.folder.join(format!("issue.{client}.log")));
             let _ = fs::remove_file(self.folder.join(prerun(client)));
         }
-        if self.gate.is_some() {
-            let _ = fs::remove_file(self.folder.join(GATE));
-        }
+        let _ = fs::remove_file(self.folder.join(GATE));
         Ok((rows, report))
     }
 
-    /// Waits until all clients with control groups of their own are in them.
+    /// Waits until all clients are at the gate, in their control groups if they have some.
     ///
     /// # Errors
     /// A client did not move to its group, fio ended, or the run is interrupted.
-    pub(crate) fn await_groups(&mut self, stop: &AtomicBool) -> Result<(), Error> {
-        if self.gate.is_none() {
-            return Ok(());
-        }
+    pub(crate) fn await_clients(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let began = Instant::now();
         for client in 0..self.clients {
-            // `tee` prints the number of the process, or an error.
-            while !self.is_in_group(client)? {
+            while !self.is_ready(client)? {
                 let ended = self.program.child.try_wait().map_err(Error::failed)?;
                 if stop.load(Ordering::Relaxed) {
                     return Err(Error::Failed("interrupted; undone".to_owned()));
@@ -317,27 +318,34 @@ impl Job {
         Ok(())
     }
 
-    fn is_in_group(&self, client: u32) -> Result<bool, Error> {
+    fn is_ready(&self, client: u32) -> Result<bool, Error> {
         let words = fs::read_to_string(self.folder.join(prerun(client))).unwrap_or_default();
-        // The line is whole when it ends.
-        let Some(line) = words.strip_suffix('\n') else { return Ok(false) };
-        match line.parse::<u32>() {
-            Ok(_) => Ok(true),
-            Err(_) => {
-                let line = line.replace('\n', "; ");
-                Err(Error::Failed(format!("client {client} did not move to its control group: {line}")))
+        // A line is whole when it ends. `tee` prints nothing but errors.
+        match words.strip_suffix('\n') {
+            None => Ok(false),
+            Some(READY) => Ok(true),
+            Some(errors) => {
+                let errors = errors.replace('\n', "; ");
+                Err(Error::Failed(format!("client {client} did not move to its control group: {errors}")))
             }
         }
     }
 
-    /// Lets the clients that wait at the gate begin.
+    /// Lets the clients begin at the time that the study gives them, counted from an instant of `CLOCK_MONOTONIC`.
     ///
     /// # Errors
-    /// The pipe cannot be written.
-    pub(crate) fn begin(&mut self) -> Result<(), Error> {
-        let Some(gate) = &mut self.gate else { return Ok(()) };
-        let lines = vec![b'\n'; self.clients as usize];
-        gate.write_all(&lines).map_err(|error| Error::Failed(format!("clients of fio cannot begin: {error}")))
+    /// The pipe cannot be shared with the thread that waits for the time.
+    pub(crate) fn begin(&self, epoch_ns: i64) -> Result<(), Error> {
+        let mut gate = self.gate.try_clone().map_err(Error::failed)?;
+        let (at_ns, lines) = (epoch_ns + self.start_ns, vec![b'\n'; self.clients as usize]);
+        spawn(move || {
+            while let Ok(left_ns @ 1..) = u64::try_from(at_ns - clock::monotonic_ns()) {
+                sleep(Duration::from_nanos(left_ns));
+            }
+            // It cannot fail: this process has the pipe open for reading too.
+            let _ = gate.write_all(&lines);
+        });
+        Ok(())
     }
 }
 

@@ -23,14 +23,13 @@ use crate::load::replay_process::{self, ReplayProcess};
 pub(crate) struct Load<'a> {
     context: &'a RunContext<'a>,
     places: &'a [Placement],
-    groups: &'a ClassGroups,
     /// Open-loop classes without control groups: one replayer sends all of them.
     stream: Merged,
     targets: Targets,
     /// Open-loop classes with control groups, each in a process of its own.
     replays: Vec<ReplayProcess>,
-    /// Closed-loop classes whose clients have control groups: their processes wait for the beginning.
-    waiting: Vec<fio::Job>,
+    /// Closed-loop classes: their clients wait for the epoch.
+    jobs: Vec<fio::Job>,
     browsers: Vec<(Class, Arc<str>)>,
     visits: Vec<Visits>,
 }
@@ -74,11 +73,9 @@ impl<'a> Load<'a> {
         }
         let browsers = browsers::classes(run, places)?;
         let visits = site::visits(run, &context.logs(), &options.stop)?;
-        let mut load =
-            Load { context, places, groups, stream, targets, replays, waiting: Vec::new(), browsers, visits };
-        load.waiting = load.start_fio(true)?;
-        load.waiting.iter_mut().try_for_each(|job| job.await_groups(&options.stop))?;
-        Ok(load)
+        let mut jobs = start_fio(context, places, groups)?;
+        jobs.iter_mut().try_for_each(|job| job.await_clients(&options.stop))?;
+        Ok(Load { context, places, stream, targets, replays, jobs, browsers, visits })
     }
 
     /// Sends all requests from an instant of CLOCK_MONOTONIC on, and waits for the last completion.
@@ -87,9 +84,7 @@ impl<'a> Load<'a> {
     /// An engine cannot be started, or failed.
     pub(crate) fn send(mut self, epoch_ns: i64, access: &AccessContext<'_>) -> Result<Sent, Error> {
         let RunContext { run, options, .. } = *self.context;
-        let mut jobs = std::mem::take(&mut self.waiting);
-        jobs.iter_mut().try_for_each(fio::Job::begin)?;
-        jobs.extend(self.start_fio(false)?);
+        self.jobs.iter().try_for_each(|job| job.begin(epoch_ns))?;
         self.replays.iter_mut().try_for_each(|replay| replay.begin(epoch_ns))?;
         let asking = Asking::begin(self.browsers, self.visits, run, epoch_ns, &options.stop)?;
         let mut sent = Sent::default();
@@ -112,7 +107,7 @@ impl<'a> Load<'a> {
                 Some(others) => others.and(fidelity),
             });
         }
-        for job in jobs {
+        for job in self.jobs {
             let (found, report) = job.finish(run, self.places, epoch_ns, &options.stop)?;
             sent.rows.extend(found);
             sent.fio.push(report);
@@ -129,19 +124,19 @@ impl<'a> Load<'a> {
         }
         Ok(sent)
     }
+}
 
-    /// Starts fio for the classes whose clients have control groups of their own, or for the others.
-    fn start_fio(&self, has_groups: bool) -> Result<Vec<fio::Job>, Error> {
-        let of_fio = |(_, place): &(usize, &Placement)| {
-            place.class.engine == Engine::Fio
-                && self.groups.of_clients(&place.class.name).is_empty() != has_groups
-        };
-        let start = |(index, place): (usize, &Placement)| {
-            let folder = self.context.logs().join(format!("fio-{}", place.class.name));
-            let name = &place.class.name;
-            let (group, of_clients) = (self.groups.group(name), self.groups.of_clients(name));
-            fio::start(self.context.run, place, index, &folder, group, &of_clients)
-        };
-        self.places.iter().enumerate().filter(of_fio).map(start).collect()
-    }
+/// Starts fio for each closed-loop class.
+fn start_fio(
+    context: &RunContext<'_>,
+    places: &[Placement],
+    groups: &ClassGroups,
+) -> Result<Vec<fio::Job>, Error> {
+    let of_fio = |(_, place): &(usize, &Placement)| place.class.engine == Engine::Fio;
+    let start = |(index, place): (usize, &Placement)| {
+        let name = &place.class.name;
+        let folder = context.logs().join(format!("fio-{name}"));
+        fio::start(context.run, place, index, &folder, groups.group(name), &groups.of_clients(name))
+    };
+    places.iter().enumerate().filter(of_fio).map(start).collect()
 }

@@ -16,6 +16,7 @@ use weir_host::process::Identity;
 use weir_host::sysfs::selected;
 
 use crate::Error;
+use crate::cgroup::class_groups;
 use crate::context::journal::{Change, Content, Journal};
 use crate::device::array;
 use crate::filesystem::mount;
@@ -152,6 +153,14 @@ struct Undone {
 fn undo(changes: &mut Vec<Change>) -> Undone {
     let mut undone = Undone::default();
     let mut kept = Vec::new();
+    // Load generators hold devices and mounts, and fio's processes outlive fio.
+    for change in changes.iter() {
+        if let Change::Group(group) = change
+            && class_groups::is_of_load(group)
+        {
+            group.kill();
+        }
+    }
     while let Some(change) = changes.pop() {
         match take_back(&change) {
             Ok(()) => undone.done.push(format!("{change:?}")),

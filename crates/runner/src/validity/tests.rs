@@ -124,6 +124,7 @@ fn what_does_not_apply_is_skipped_with_its_reason() {
     let cut = vec![("c".to_owned(), Transit::Cut { asked: 10, came: 20 })];
     let facts = Facts {
         fio: &good,
+        late_start_limit_ns: 1,
         rows: 10,
         loss: Some(Err("no BPF".to_owned())),
         transits: cut,
