@@ -365,6 +365,16 @@ def test_the_steady_state_of_flash_is_recorded_round_by_round(tmp_path):
     assert [rule["rule"] for rule in rules] == ["R-PLANNED", "R-SOME", "R-SATURATED"]
 
 
+@pytest.mark.parametrize("block_kib", [16, 32, 128])
+def test_steady_writes_with_wear_levelling_use_every_block(tmp_path, block_kib):
+    """A small device will be written until it is steady: each block is emptied for space and for wear."""
+    steady = FLASH.replace("block_kib: 256", f"block_kib: {block_kib}").replace("percent: 20", "percent: 7")
+    change = ("  erase_ms: 2\n", "  erase_ms: 2\n  start: steady\n  wear_gap_erases: 8\n")
+    done, run = on_flash(tmp_path / "worn", change, steady)
+    assert done.returncode in (0, 3), done.stderr
+    assert json.loads((run / "verdict.json").read_text())["status"] in ("valid", "invalid")
+
+
 def test_queues_with_a_slot_for_each_command_change_nothing_and_one_slot_does(tmp_path):
     def queues(slots):
         return FLASH + f"queues: {{slots: {slots}, weights: [3, 1]}}\n"
