@@ -11,6 +11,7 @@ import pytest
 from support import weir
 
 from weir.cli import main
+from weir.imported import fio_workload
 
 #: The job writes to the loop device of the test only. Its log is what fio sent.
 JOB = """\
@@ -154,3 +155,9 @@ def test_the_command_is_one_of_the_binary(tmp_path):
     done = weir("import", "fio", tmp_path / "bad.fio", "--dry-run")
     assert done.returncode == 2 and "bad.fio:1" in done.stderr
     assert sorted(os.listdir(tmp_path)) == ["bad.fio", "mixed.fio"]
+
+
+def test_the_import_knows_the_schedulers_of_the_kernel():
+    """The importer has a list of its own, since it works without the binary."""
+    listed = json.loads(weir("list", "schedulers", "--json").stdout)
+    assert sorted(one["name"] for one in listed if one["kind"] == "kernel") == sorted(fio_workload.SCHEDULERS)

@@ -1,21 +1,17 @@
 //! Closed-loop classes, carried out by fio: its logs become rows of `requests.parquet`.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::ffi::OsStrExt;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{sleep, spawn};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
 use weir_daemons::Group;
-use weir_host::clock;
 use weir_records::{Op, Request};
 use weir_specs::template;
 use weir_study::Run;
@@ -26,6 +22,7 @@ use crate::files::free_space::free_bytes;
 use crate::files::placement::{Placement, file_path};
 use crate::load::class_process::ClassProcess;
 use crate::load::fio_log::{self, JobLogs};
+use crate::load::gate::Gate;
 
 /// Free space below which fio ends without a message, since it cannot write one.
 const LITTLE_ROOM_BYTES: u64 = 64 << 10;
@@ -50,19 +47,17 @@ pub(crate) fn overstated_ns<'a>(end_ns: i64, rows: impl Iterator<Item = &'a Requ
 /// Running fio of one class.
 pub(crate) struct Job {
     program: ClassProcess,
+    class: String,
     place_index: usize,
     folder: PathBuf,
     clients: u32,
-    /// Named pipe at which each client waits for a line.
-    gate: File,
+    gate: Gate,
     /// Time from the epoch at which the study lets the clients begin.
     start_ns: i64,
 }
 
-/// Name of that pipe, in the folder of the job.
-const GATE: &str = "go";
-/// What a client prints when it is there.
-const READY: &str = "ready";
+/// File of what fio prints beside its result, in the folder of the job.
+const WORDS: &str = "words.txt";
 /// Longest wait until all clients are at the gate.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -107,8 +102,8 @@ pub(crate) fn start(
     fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
     let file = folder.join("job.fio");
     fs::write(&file, job_file(run, place, of_clients)?).map_err(Error::io("cannot write", &file))?;
-    let gate = make_gate(&folder.join(GATE))?;
-    let words = folder.join("words.txt");
+    let gate = Gate::make(folder)?;
+    let words = folder.join(WORDS);
     let words = File::create(&words).map_err(Error::io("cannot write", &words))?;
     let mut command = Command::new("fio");
     command.args(["--output-format=json", "--output=result.json", "job.fio"]).current_dir(folder);
@@ -119,8 +114,8 @@ pub(crate) fn start(
         }
         _ => Error::Failed(format!("fio: {error}")),
     })?;
-    let (folder, clients) = (folder.to_owned(), place.class.clients);
-    Ok(Job { program, place_index, folder, clients, gate, start_ns: start_ns(place) })
+    let (class, folder, clients) = (place.class.name.clone(), folder.to_owned(), place.class.clients);
+    Ok(Job { program, class, place_index, folder, clients, gate, start_ns: start_ns(place) })
 }
 
 /// Job file of a class: one fio job for each client; a process each if they have control groups of their own.
@@ -193,15 +188,8 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
     }
     for client in 0..place.class.clients {
         let _ = write!(text, "[{client}]\nwrite_iolog=issue.{client}.log\nwrite_lat_log={client}\n");
-        let mut join = String::new();
-        if let Some(group) = of_clients.get(client as usize) {
-            // The parent of the shell is the client's process.
-            let files: Vec<_> = group.member_files().iter().map(|file| file.display().to_string()).collect();
-            let _ = write!(join, "echo $PPID | tee {} >/dev/null && ", files.join(" "));
-        }
-        // fio sends the output to a file, and gives the client up if the shell fails, as it does when the pipe has no writer
-        // any more. A semicolon would begin a comment.
-        let _ = writeln!(text, "exec_prerun=({join}echo {READY} && read go <{GATE})");
+        let group = of_clients.get(client as usize).copied();
+        let _ = writeln!(text, "exec_prerun={}", Gate::command(group));
         // Each client has its own address range.
         let _ = writeln!(text, "randseed={}", seed(run.seed, client));
         if recipe.access == Access::Sequential && place.class.clients > 1 {
@@ -233,7 +221,6 @@ impl Job {
     ) -> Result<(Vec<Request>, Report), Error> {
         let place = &places[self.place_index];
         let status = self.program.wait("fio", stop)?;
-        let words = fs::read_to_string(self.folder.join("words.txt")).unwrap_or_default();
         let mut report = Report {
             class: place.class.name.clone(),
             version: String::new(),
@@ -243,21 +230,13 @@ impl Job {
             errors: 0,
             percentile_difference: None,
             began_late_ns: 0,
-            words: words.trim().to_owned(),
+            words: self.words(),
         };
         let result = self.folder.join("result.json");
         let text = fs::read_to_string(&result).map_err(Error::io("fio wrote no result", &result))?;
         // fio writes error messages before the JSON.
         let Some(start) = text.find('{') else {
-            let folder = self.folder.display();
-            let words = match (report.words.as_str(), free_bytes(&self.folder)) {
-                ("", Ok(free)) if free < LITTLE_ROOM_BYTES => {
-                    format!("{folder} is full ({free} bytes free)")
-                }
-                ("", _) => format!("it printed nothing. Its files are in {folder}"),
-                (words, _) => words.to_owned(),
-            };
-            return Err(Error::Failed(format!("fio for class {} failed ({status}): {words}", report.class)));
+            return Err(self.failure(&status.to_string()));
         };
         let json = &text[start..];
         let value: Value = serde_json::from_str(json)
@@ -286,9 +265,8 @@ impl Job {
                 let _ = fs::remove_file(self.folder.join(format!("{client}_{name}.{}.log", client + 1)));
             }
             let _ = fs::remove_file(self.folder.join(format!("issue.{client}.log")));
-            let _ = fs::remove_file(self.folder.join(prerun(client)));
         }
-        let _ = fs::remove_file(self.folder.join(GATE));
+        self.gate.remove(self.clients);
         Ok((rows, report))
     }
 
@@ -299,18 +277,15 @@ impl Job {
     pub(crate) fn await_clients(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let began = Instant::now();
         for client in 0..self.clients {
-            while !self.is_ready(client)? {
-                let ended = self.program.child.try_wait().map_err(Error::failed)?;
+            while !self.gate.has(client)? {
+                if let Some(status) = self.program.child.try_wait().map_err(Error::failed)? {
+                    return Err(self.failure(&status.to_string()));
+                }
                 if stop.load(Ordering::Relaxed) {
                     return Err(Error::Failed("interrupted; undone".to_owned()));
                 }
-                if ended.is_some() || began.elapsed() > READY_WITHIN {
-                    let words = fs::read_to_string(self.folder.join("words.txt")).unwrap_or_default();
-                    return Err(Error::Failed(format!(
-                        "client {client} of fio did not begin within {} s: {}",
-                        began.elapsed().as_secs(),
-                        words.trim()
-                    )));
+                if began.elapsed() > READY_WITHIN {
+                    return Err(self.failure(&format!("not ready after {} s", READY_WITHIN.as_secs())));
                 }
                 sleep(POLL_INTERVAL);
             }
@@ -318,46 +293,29 @@ impl Job {
         Ok(())
     }
 
-    fn is_ready(&self, client: u32) -> Result<bool, Error> {
-        let words = fs::read_to_string(self.folder.join(prerun(client))).unwrap_or_default();
-        // A line is whole when it ends. `tee` prints nothing but errors.
-        match words.strip_suffix('\n') {
-            None => Ok(false),
-            Some(READY) => Ok(true),
-            Some(errors) => {
-                let errors = errors.replace('\n', "; ");
-                Err(Error::Failed(format!("client {client} did not move to its control group: {errors}")))
-            }
-        }
-    }
-
     /// Lets the clients begin at the time that the study gives them, counted from an instant of `CLOCK_MONOTONIC`.
     ///
     /// # Errors
-    /// The pipe cannot be shared with the thread that waits for the time.
+    /// The operating system's error.
     pub(crate) fn begin(&self, epoch_ns: i64) -> Result<(), Error> {
-        let mut gate = self.gate.try_clone().map_err(Error::failed)?;
-        let (at_ns, lines) = (epoch_ns + self.start_ns, vec![b'\n'; self.clients as usize]);
-        spawn(move || {
-            while let Ok(left_ns @ 1..) = u64::try_from(at_ns - clock::monotonic_ns()) {
-                sleep(Duration::from_nanos(left_ns));
-            }
-            // It cannot fail: this process has the pipe open for reading too.
-            let _ = gate.write_all(&lines);
-        });
-        Ok(())
+        self.gate.open_at(epoch_ns + self.start_ns, self.clients)
     }
-}
 
-/// Makes the pipe, and opens it so that opening it does not block the clients.
-fn make_gate(path: &Path) -> Result<File, Error> {
-    let text = CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Error::Refused(format!("{}: holds a NUL", path.display())))?;
-    // SAFETY: `text` is a string that ends with a NUL.
-    if unsafe { libc::mkfifo(text.as_ptr(), 0o600) } != 0 {
-        return Err(Error::io("cannot make", path)(io::Error::last_os_error()));
+    /// Why fio made no result: what it printed, or that there was no room to print it.
+    fn failure(&self, how: &str) -> Error {
+        let folder = self.folder.display();
+        let words = match (self.words().as_str(), free_bytes(&self.folder)) {
+            ("", Ok(free)) if free < LITTLE_ROOM_BYTES => format!("{folder} is full ({free} bytes free)"),
+            ("", _) => format!("it printed nothing. Its files are in {folder}"),
+            (words, _) => words.to_owned(),
+        };
+        Error::Failed(format!("fio for class {} failed ({how}): {words}", self.class))
     }
-    OpenOptions::new().read(true).write(true).open(path).map_err(Error::io("cannot open", path))
+
+    /// What fio printed beside its result.
+    fn words(&self) -> String {
+        fs::read_to_string(self.folder.join(WORDS)).unwrap_or_default().trim().to_owned()
+    }
 }
 
 /// Time from the epoch at which the study lets the clients of a closed loop begin.
@@ -366,11 +324,6 @@ fn start_ns(place: &Placement) -> i64 {
         Arrivals::Closed { start_s, .. } => (start_s * 1e9) as i64,
         _ => 0,
     }
-}
-
-/// File of what fio's `exec_prerun` of a client prints.
-fn prerun(client: u32) -> String {
-    format!("{client}.prerun.txt")
 }
 
 /// Minimum rows for a comparison of the 99th percentile.

@@ -6,6 +6,7 @@ pub(crate) mod class_process;
 pub(crate) mod fill;
 pub(crate) mod fio;
 pub(crate) mod fio_log;
+pub(crate) mod gate;
 pub(crate) mod kept_files;
 pub(crate) mod open_loop;
 pub(crate) mod replay_process;
