@@ -1,6 +1,7 @@
 """Tail quantiles on too few independent responses: a dash in tables and figures, a flag in frames."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -99,6 +100,12 @@ def test_answers_say_how_many_of_their_cells_have_too_few_responses(folder):
     )
     (enough,) = [a for a in answers(study, rows_of(study, 20.0), "scheduler") if a.class_name == "text"]
     assert enough.caution == "" and enough.effect() == one.effect()
+    # An interval of quantiles that are no estimates settles nothing.
+    clear = replace(enough, ratio=2.4, low=2.0, high=3.0)
+    assert clear.settled and clear.sentence().endswith("; settled: longer.")
+    doubtful = replace(clear, caution=said)
+    assert not doubtful.settled
+    assert doubtful.sentence().endswith(f"; not settled, although the interval says: longer. {said}")
     assert variation(study, rows_of(study, 20.0), "text").caution == ""
 
 

@@ -81,7 +81,14 @@ class Answer:
 
     @property
     def settled(self) -> bool:
-        """Whether the interval excludes equality: it does so wrongly in at most 5 of 100 studies."""
+        """Whether the interval excludes equality, and nothing must be known about the metric.
+
+        The interval does so wrongly in at most 5 of 100 studies, if the metric of each run is an estimate.
+        """
+        return self._excludes_equality and not self.caution
+
+    @property
+    def _excludes_equality(self) -> bool:
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
     def _is_within(self, ratio: float) -> bool:
@@ -117,10 +124,11 @@ class Answer:
         return f"{what}: {self.level} takes {size} ({', '.join(parts)})"
 
     def _verdict(self) -> str:
-        if self.settled:
-            return f"settled: {_MORE[0] if (self.ratio or 0) > 1 else _MORE[1]}"
+        verdict = "not settled, although the interval says" if self.caution else "settled"
+        if self._excludes_equality:
+            return f"{verdict}: {_MORE[0] if (self.ratio or 0) > 1 else _MORE[1]}"
         if self.change is not None and self._is_within(1 + self.change):
-            return f"settled: no change of {self.change * 100:.4g} % or more"
+            return f"{verdict}: no change of {self.change * 100:.4g} % or more"
         if self.note:
             return f"not settled: {self.note}"
         if self.needed is None:
