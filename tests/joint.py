@@ -49,6 +49,14 @@ def rules(folder):
     return {rule["rule"]: rule for rule in json.loads((folder / "verdict.json").read_text())["rules"]}
 
 
+def begun_run(results, host, run="*"):
+    """Id of a run whose requests a host sends, else None. The job file is written seconds earlier."""
+    for log in results.glob(f".{run}.{host}.partial/logs/fio-records/issue.0.log"):
+        if log.stat().st_size:
+            return log.relative_to(results).parts[0].split(".")[1]
+    return None
+
+
 @dataclass
 class Party:
     """Processes of this machine as the hosts of one run."""
@@ -120,8 +128,8 @@ class Party:
         return done
 
     def begun(self, host, run):
-        """Whether a host's requests are on their way, or are about to be."""
-        return (self.results(host) / f".{run['id']}.{host}.partial/logs/fio-records/job.fio").exists()
+        """Whether a host's requests are on their way."""
+        return begun_run(self.results(host), host, run["id"]) is not None
 
     def gather(self, run):
         """Moves all parts to one place, as fetching them does; returns that folder of results."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from joint import Lab, missing, mount_tmpfs, rules, study, unmount
+from joint import Lab, begun_run, missing, mount_tmpfs, rules, study, unmount
 from support import wait_for
 
 pytestmark = pytest.mark.roles
@@ -116,12 +116,11 @@ def _leaves_no_token(bench, lab, log):
 def _kill_part(bench, lab, name):
     """Kills a client's part once the requests of its first run are on their way; returns the run's id."""
     results = bench.folder / f"host-{name}/results/together"
-    begun = f".*.{name}.partial/logs/fio-records/job.fio"
     process = bench.processes[-1]
-    wait_for(lambda: list(results.glob(begun)) or process.poll() is not None, "a run to begin", PATIENCE_S)
+    wait_for(lambda: begun_run(results, name) or process.poll() is not None, "a run to begin", PATIENCE_S)
     pid = json.loads((lab.state(name) / "journal/run.json").read_text())["pid"]
     os.kill(pid, signal.SIGKILL)
-    return next(results.glob(begun)).relative_to(results).parts[0].split(".")[1]
+    return begun_run(results, name)
 
 
 @pytest.mark.parametrize("lab", [(("one", "two", "three"), ())], indirect=True)
