@@ -79,12 +79,13 @@ def _metrics(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.load import load_study
 
     study = load_study(_folder(options.study, options.results))
-    kept = keep_metrics(study.valid_runs, fresh=True, workers=os.cpu_count() or 1)
-    show = {"console": console, "disable": not console.is_terminal, "total": len(study.valid_runs)}
+    valid = study.valid_runs + study.duplicates
+    kept = keep_metrics(valid, fresh=True, workers=os.cpu_count() or 1)
+    show = {"console": console, "disable": not console.is_terminal, "total": len(valid)}
     for _ in track(kept, "metrics", **show):
         pass
-    console.print(f"{len(study.valid_runs)} of {len(study.runs)} runs are valid and have a metrics.json")
-    counts = {"runs": len(study.runs), "valid": len(study.valid_runs)}
+    console.print(f"{len(valid)} of {len(study.runs)} runs are valid and have a metrics.json")
+    counts = {"runs": len(study.runs), "valid": len(valid)}
     return 0, {"study": study.name, "folder": study.path, **counts}
 
 
