@@ -3,9 +3,11 @@
 import json
 import os
 import subprocess
+import sys
 
 import pytest
-from support import ROOT, WEIR, load_plugin, weir
+import yaml
+from support import PATIENCE_S, ROOT, WEIR, load_plugin, weir
 
 study, kernel = load_plugin("filter/study"), load_plugin("modules/weir_kernel")
 KERNELS = ROOT / "ansible/roles/guest_image/files/kernel.sh"
@@ -30,6 +32,8 @@ duplicate: false
 MENU = """\
 if [ "${next_entry}" ] ; then
    set default="${next_entry}"
+else
+   set default="0"
 fi
 function load_video {
   if [ x$feature_all_video_module = xy ]; then insmod all_video; fi
@@ -79,6 +83,99 @@ def test_each_block_and_kernel_gets_a_boot_of_its_own(planned):
     assert [len(group["runs"]) for group in study.kernel_groups(runs[3:], plan)] == [1, 2, 2]
 
 
+PROGRAMS = {
+    # What the two programs of GRUB do, for the folder of a test.
+    "grub-editenv": 'file=$1; shift; [ "$1" = unset ] && sed -i "/^$2=/d" "$file"',
+    "grub-probe": '[ "$1" = --target=fs ] && echo ext2; true',
+}
+
+
+@pytest.fixture
+def boot_loader(tmp_path):
+    """Plays a part of the role kernel_boot with a boot loader of the test's own; returns code and output."""
+    for name, text in PROGRAMS.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "grub.cfg").write_text(MENU)
+    (tmp_path / "grubenv").write_text("# GRUB Environment Block\n")
+    image(tmp_path / "vmlinuz-6.1.0", "6.1.0")
+    variables = {
+        "weir_kernel_boot": "grub",
+        "weir_remote": True,
+        "weir_state": str(tmp_path / "state"),
+        "weir_host_folder": str(tmp_path),
+        "weir_file_systems_state": str(tmp_path / "none"),
+        "weir_kernels": {"old": {"image": str(tmp_path / "vmlinuz-6.1.0")}},
+        "kernel_boot_names": ["old"],
+        "kernel_boot_grub": str(tmp_path),
+        "preflight_claimant": {"boot_id": "0", "pid": 1, "started_ticks": 0, "study": "trial"},
+        "ansible_python_interpreter": sys.executable,
+    }
+    role = {"ansible.builtin.include_role": {"name": "kernel_boot", "tasks_from": "{{ part }}"}}
+    play = {"hosts": "all", "gather_facts": False, "connection": "local", "tasks": [role]}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+
+    def play(part, before=()):
+        done = subprocess.run(
+            [
+                *before,
+                *(ROOT / ".venv/bin/ansible-playbook", "-i", "here,", tmp_path / "play.yml"),
+                *("-e", json.dumps(variables | {"part": part})),
+            ],
+            cwd=ROOT,
+            env=os.environ
+            | {
+                "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+                "ANSIBLE_ROLES_PATH": str(ROOT / "ansible/roles"),
+                "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        return done.returncode, " ".join(done.stdout.split())
+
+    return play
+
+
+def test_the_entry_of_a_killed_study_is_cleared_and_that_of_others_kept(tmp_path, boot_loader):
+    """This test will leave what a playbook leaves that was killed between grub-reboot and the reboot."""
+    block, record = tmp_path / "grubenv", tmp_path / "own-kernel.json"
+    ours = "gnulinux-advanced-1>gnulinux-6.1.0-advanced-1"
+    for chosen, kept in ((ours, False), ("My kernel", True)):
+        block.write_text(f"# GRUB Environment Block\nsaved_entry=0\nnext_entry={chosen}\n")
+        record.write_text(json.dumps(kernel.running() | {"next_entry": ours}))
+        code, said = boot_loader("check")
+        assert (code == 0) != kept, said
+        assert ("let a reboot that another user has prepared happen" in said) == kept, said
+        code, said = boot_loader("back")
+        assert code == 0, said
+        assert (f"next_entry={chosen}" in block.read_text()) == kept
+        assert "saved_entry=0" in block.read_text() and not record.exists()
+
+
+def test_a_host_whose_kernel_is_not_the_default_is_not_booted(tmp_path, boot_loader):
+    if os.geteuid() != 0:
+        pytest.skip("needs root for a mount namespace")
+    command_line = tmp_path / "cmdline"
+    inside = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /proc/cmdline && exec "$@"', command_line)
+    # A loader that names no image cannot be checked.
+    for booted, said in (
+        ("BOOT_IMAGE=(hd0,gpt2)/boot/vmlinuz-6.12.9 root=/dev/vda1 ro", ""),
+        (
+            "BOOT_IMAGE=/vmlinuz-6.1.0 root=/dev/vda1",
+            "default of grub is vmlinuz-6.12.9",
+        ),
+        ("root=/dev/vda1", ""),
+    ):
+        command_line.write_text(booted + "\n")
+        code, output = boot_loader("check", inside)
+        assert (code != 0) == bool(said) and said in output, output
+
+
 def test_a_study_without_kernels_boots_only_what_a_killed_study_left(planned):
     plan = planned(TRIAL.replace("  kernel: [a, b]\n", ""))
     runs = study.runs_of_host(plan["runs"], {"0": "x", "1": "x"}, "x")
@@ -107,6 +204,28 @@ def test_the_booted_kernel_is_in_testbed_json():
 )
 def test_the_entry_of_an_image_is_found_in_the_menu_of_grub(name, entry):
     assert kernel.entry(MENU, name) == entry
+
+
+@pytest.mark.parametrize(
+    ("default", "saved", "name"),
+    [
+        ("0", "", "vmlinuz-6.12.9"),
+        ("2", "", "vmlinuz-6.18.0-mine"),
+        ("1>2", "", "vmlinuz-6.1.0"),
+        ("1>gnulinux-6.1.0-advanced-1", "", "vmlinuz-6.1.0"),
+        ("Advanced options for Debian GNU/Linux>Debian, with Linux 6.1.0", "", "vmlinuz-6.1.0"),
+        # The first entry of a submenu.
+        ("gnulinux-advanced-1", "", "vmlinuz-6.12.9"),
+        ("${saved_entry}", "", "vmlinuz-6.12.9"),
+        ("${saved_entry}", "My kernel", "vmlinuz-6.18.0-mine"),
+        ("7", "", ""),
+    ],
+)
+def test_the_default_of_grub_is_found(tmp_path, default, saved, name):
+    (tmp_path / "grub.cfg").write_text(MENU.replace('default="0"', f'default="{default}"'))
+    (tmp_path / "grubenv").write_text(f"# GRUB Environment Block\nsaved_entry={saved}\n")
+    found = kernel.grub(tmp_path, "")
+    assert (found["default_image"], found["pending"]) == (name, "")
 
 
 def image(path, release="6.18.0-mine", build="#3 SMP PREEMPT_DYNAMIC Fri Nov 27 2026"):

@@ -34,9 +34,11 @@ options:
 
 RETURN = """
 running: {description: "release, version (uname -v) and boot_id.", type: dict, returned: always}
+booted_image: {description: File name of its image; empty if unknown., type: str, returned: always}
 command_line: {description: Its command line without what the boot loader adds., type: str, returned: always}
 image: {description: "release, version and sha256 of the image.", type: dict, returned: if image is given}
 entry: {description: "Entry of the image in grub's menu; empty without one.", type: str, returned: if grub}
+default_image: {description: File name of the default's image or empty., type: str, returned: if grub}
 pending: {description: Entry of grub's next boot; empty without one., type: str, returned: if grub}
 one_shot: {description: Whether grub.cfg boots such an entry once., type: bool, returned: if grub}
 kexec: {description: "Why kexec cannot be used; empty if it can.", type: str, returned: always}
@@ -64,7 +66,7 @@ def main():
         supports_check_mode=True,
     )
     asked = module.params
-    found = {"running": running(), "command_line": command_line()}
+    found = {"running": running(), "booted_image": booted_image(), "command_line": command_line()}
     found |= {"kexec": kexec_problem(), "loaded": loaded()}
     try:
         if asked["image"]:
@@ -81,6 +83,12 @@ def running():
     """Release, build and boot of the running kernel."""
     kernel = Path("/proc/sys/kernel")
     return {name: (kernel / file).read_text(encoding="utf-8").strip() for name, file in KERNEL_FILES.items()}
+
+
+def booted_image():
+    """File name of the running kernel's image as the boot loader read it; empty if it did not tell."""
+    told = re.search(r"BOOT_IMAGE=(\S+)", Path("/proc/cmdline").read_text(encoding="utf-8"))
+    return Path(told[1]).name if told else ""
 
 
 def command_line():
@@ -152,7 +160,7 @@ def image(path):
 
 
 def grub(folder, wanted):
-    """The entry of an image in grub's menu, and the entry of the next boot.
+    """The entry of an image in grub's menu, the image of its default, and the entry of the next boot.
 
     Raises:
         OSError: the menu cannot be read.
@@ -160,12 +168,37 @@ def grub(folder, wanted):
     text = (folder / "grub.cfg").read_text(encoding="utf-8", errors="replace")
     block = folder / "grubenv"
     environment = block.read_text(encoding="utf-8", errors="replace") if block.is_file() else ""
-    pending = re.search(r"^next_entry=(.*)$", environment, re.MULTILINE)
+    kept = dict(re.findall(r"^(\w+)=(.*)$", environment, re.MULTILINE))
     return {
         "entry": entry(text, Path(wanted).name) if wanted else "",
-        "pending": pending[1].strip() if pending else "",
+        "default_image": default_image(text, kept.get("saved_entry", "").strip()),
+        "pending": kept.get("next_entry", "").strip(),
         "one_shot": "next_entry" in text and block.is_file(),
     }
+
+
+def menu(text):
+    """The entries of grub's menu that boot Linux.
+
+    Yields the path of each entry (index, title and id or None of each level), the file name of its image,
+    and the words of its command line.
+    """
+    path, counts = [], [0]
+    for line in text.splitlines():
+        if opened := re.match(r"""\s*(menuentry|submenu)\s+(['"])(.*?)\2(.*)""", line):
+            named = re.search(r"""(?:--id|\$menuentry_id_option)\s+['"]?([^'"\s]+)""", opened[4])
+            path.append((str(counts[-1]), opened[3], named[1] if named else None))
+            counts[-1] += 1
+            counts.append(0)
+        elif re.match(r"\s*}\s*$", line) and path:
+            path.pop()
+            counts.pop()
+        elif line.strip().endswith("{") and path:
+            # A block of another command within the entry.
+            path.append(None)
+            counts.append(0)
+        elif booted := re.match(r"\s*linux(?:efi|16)?\s+(\S+)(.*)", line):
+            yield [level for level in path if level], Path(booted[1]).name, booted[2].split()
 
 
 def entry(text, name):
@@ -173,20 +206,28 @@ def entry(text, name):
 
     Entries for recovery are left out.
     """
-    path, title = [], r"""\s*(menuentry|submenu)\s+(['"])(.*?)\2(.*)"""
-    for line in text.splitlines():
-        if opened := re.match(title, line):
-            named = re.search(r"""(?:--id|\$menuentry_id_option)\s+['"]?([^'"\s]+)""", opened[4])
-            path.append(named[1] if named else opened[3])
-        elif re.match(r"\s*}\s*$", line) and path:
-            path.pop()
-        elif line.strip().endswith("{") and path:
-            # A block of another command within the entry.
-            path.append("")
-        elif booted := re.match(r"\s*linux(?:efi|16)?\s+(\S+)(.*)", line):
-            words = booted[2].split()
-            if Path(booted[1]).name == name and not {"single", "recovery"} & set(words):
-                return ">".join(part for part in path if part)
+    for path, image_name, words in menu(text):
+        if image_name == name and not {"single", "recovery"} & set(words):
+            return ">".join(named or title for _, title, named in path)
+    return ""
+
+
+def default_image(text, saved):
+    """File name of the image that grub boots without a choice; empty if it cannot be told.
+
+    Args:
+        text: Content of grub.cfg.
+        saved: The saved entry of grubenv.
+    """
+    chosen = [name for name in re.findall(r"""^\s*set default="(.*)"$""", text, re.MULTILINE)]
+    chosen = [name for name in chosen if name != "${next_entry}"]
+    if not chosen:
+        return ""
+    # grub boots the first entry if none is saved, and the first one of a submenu.
+    wanted = ((saved or "0") if chosen[-1] == "${saved_entry}" else chosen[-1]).split(">")
+    for path, image_name, _ in menu(text):
+        if len(path) >= len(wanted) and all(name in level for name, level in zip(wanted, path, strict=False)):
+            return image_name
     return ""
 
 
