@@ -487,15 +487,17 @@ class _Mapper:
         share = self.result.recipe["read_share"]
         sizes = _sizes_of(self.result.recipe)
         rates = [one for one in (self.get("rate"), self.get("rate_iops")) if one]
-        direction = 0 if share == 1 else 1
         for option in rates:
-            parts = (option.value or "").split(",")
-            text = parts[direction].strip() if direction < len(parts) else parts[0].strip()
-            amount = size_bytes(option, text, self.kb_base) if text else 0
+            # Reads, then writes; one value is for both.
+            parts = [part.strip() for part in (option.value or "").split(",")]
+            reads, writes = (
+                size_bytes(option, text, self.kb_base) if text else 0 for text in (parts * 2)[:2]
+            )
+            amount = (reads if share > 0 else 0) + (writes if share < 1 else 0)
             per_s = amount / sizes[0][0] if option.name == "rate" else float(amount)
             if amount == 0:
                 self.note(option, NO_EFFECT, "the rate of what the job does is not limited")
-            elif 0 < share < 1:
+            elif 0 < share < 1 and not isclose(reads, share * amount):
                 self.note(
                     option, LOST, "the rate is not limited: weir limits all requests of a client together"
                 )

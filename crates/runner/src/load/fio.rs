@@ -172,8 +172,7 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
     // fio counts from the time at which a client passes the gate.
     option("runtime", &format!("{}ms", ((run.length_ns() - start_ns(place)) / 1_000_000).max(1)));
     if let Some(rate_per_s) = rate_per_s {
-        // fio reads whole requests per second.
-        option("rate_iops", &rate_per_s.round().max(1.0));
+        option("rate_iops", &rate_iops(*rate_per_s, recipe.read_share));
     }
     option("norandommap", &1);
     option("allow_mounted_write", &0);
@@ -318,6 +317,18 @@ impl Job {
     }
 }
 
+/// Value of fio's option `rate_iops` for a client's rate of all requests. fio limits reads and writes separately.
+///
+/// fio takes whole requests per second, at least one in each direction.
+fn rate_iops(rate_per_s: f64, read_share: f64) -> String {
+    let all = rate_per_s.round().max(1.0);
+    if read_share <= 0.0 || read_share >= 1.0 {
+        return all.to_string();
+    }
+    let reads = (all * read_share).round().min(all - 1.0).max(1.0);
+    format!("{reads},{}", (all - reads).max(1.0))
+}
+
 /// Time from the epoch at which the study lets the clients of a closed loop begin.
 fn start_ns(place: &Placement) -> i64 {
     match place.recipe.arrivals {
@@ -422,6 +433,16 @@ mod tests {
         assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows), Some(0.0));
         assert_eq!(percentile_difference(&job(500.0, 900.0, 1980.0), &rows), Some(0.5));
         assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows[..100]), None);
+    }
+
+    #[test]
+    fn rates_of_both_directions_add_up_to_that_of_the_client() {
+        assert_eq!(rate_iops(99.6, 1.0), "100");
+        assert_eq!(rate_iops(100.0, 0.0), "100");
+        assert_eq!(rate_iops(100.0, 0.7), "70,30");
+        assert_eq!(rate_iops(3.0, 0.5), "2,1");
+        assert_eq!(rate_iops(2.0, 0.99), "1,1");
+        assert_eq!(rate_iops(0.2, 0.5), "1,1");
     }
 
     #[test]
