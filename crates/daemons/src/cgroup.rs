@@ -22,6 +22,9 @@ use weir_host::mounts::{self, Mount};
 
 use crate::{Error, subtree_control};
 
+/// How often the making of a group is begun.
+const ATTEMPTS: u32 = 100;
+
 /// The top of a tree of groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tree {
@@ -154,6 +157,17 @@ impl Group {
 
     /// Makes it in some trees.
     pub(crate) fn make_in(&self, trees: &[Tree]) -> Result<(), Error> {
+        // Another state folder may remove the empty parent `weir` between two steps.
+        for _ in 1..ATTEMPTS {
+            match self.make_once_in(trees) {
+                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                done => return done,
+            }
+        }
+        self.make_once_in(trees)
+    }
+
+    fn make_once_in(&self, trees: &[Tree]) -> Result<(), Error> {
         for tree in trees {
             let mut folder = tree.top().to_owned();
             let controllers: Vec<&str> = match tree {

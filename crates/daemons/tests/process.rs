@@ -59,6 +59,26 @@ fn wait_for(condition: impl Fn() -> bool) {
 }
 
 #[test]
+fn several_state_folders_make_and_remove_groups_at_once() {
+    if !possible() {
+        return;
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let folder = State::new();
+                let group = Group::of_state(folder.0.path());
+                for _ in 0..200 {
+                    group.within("run").make().unwrap();
+                    // It removes the parents too if no other state folder has a group.
+                    group.remove().unwrap();
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn a_process_and_all_that_it_started_end() {
     if !possible() {
         return;
