@@ -1,19 +1,18 @@
 # %% [markdown]
 # # Isolation benchmark
 #
-# Several share one disk. Does each get what it was promised, does the urgent one come first, and what
-# does it cost that somebody sees to that? Five desiderata, for every mechanism that this kernel has and
-# for the policies of the block server in its place: **overhead**, **fairness**, **priority against
-# utilisation**, **burst response**, **work conservation**. `docs/explanation/isolation.md` defines
-# each and says where it comes from. Mechanisms that a host lacks are not drawn; the last table says which
-# and why.
+# How well do the mechanisms of this kernel, and the policies of the block server, isolate clients that
+# share a disk, and what do they cost? Six desiderata: **overhead**, **fairness**, **priority against
+# utilisation**, **burst response**, **work conservation** and **delta-fairness**; then the reads of one
+# client beside the dirty pages of another, and a search for iocost's parameters.
+# `docs/explanation/isolation.md` defines each and gives its source. Mechanisms that a host lacks are left
+# out; the last table has the reasons.
 #
-# The devices are modelled, and slow on purpose: what differs is who is served. Only the study of
-# overhead has one that takes no time. Numbers are those of this host and do not make a mechanism good
-# or bad elsewhere.
+# The devices are modelled and slow, so that a mechanism decides who is served. Only the study of overhead
+# has a device that takes no time. The numbers are those of this host.
 
 # %% tags=["whole"]
-from papers.isolation import figures, results, summary
+from papers.isolation import figures, qos, results, summary
 from weir.notebooks import grid
 from weir.paper_notebook import PaperNotebook
 
@@ -29,9 +28,9 @@ grid(summary.summary(cost, shared, urgent))
 # %% [markdown]
 # ## Overhead
 #
-# A device that takes no time, one client, a mechanism that has nothing to do. Everything else that the
-# processors did is in these numbers: where the rings of one mechanism are far apart, the machine was busy,
-# and nothing follows.
+# The device takes no time, there is one client, and the mechanism has nothing to limit. All other CPU
+# work is in these numbers: if the repetitions of a mechanism (rings) are far apart, the machine was busy,
+# and the numbers show nothing.
 
 # %%
 paper.show(figures.overhead(cost), "overhead")
@@ -39,8 +38,8 @@ paper.show(figures.overhead(cost), "overhead")
 # %% [markdown]
 # ## Fairness
 #
-# Jain's index of what each got by what each was promised: 1 is what was promised, a third is all for
-# one of three. `io.max` knows no shares; it was given the limits that make them on this device.
+# Jain's index of rate / weight of three classes: 1 is the promised share, one third is all for one class.
+# `io.max` has no shares; its limits are those that make the shares on this device.
 
 # %%
 paper.show(figures.fairness(shared), "fairness")
@@ -48,21 +47,56 @@ paper.show(figures.fairness(shared), "fairness")
 # %% [markdown]
 # ## Slowdown and utilisation
 #
-# One read at a time beside 32. To serve the one first costs nothing by itself; to hold the others back
-# lest they stand in its way leaves the device idle.
+# One urgent read at a time beside 32 others. To serve the urgent one first costs nothing by itself; to
+# hold the others back before it comes leaves the device idle.
 
 # %%
 paper.show(figures.priority(urgent), "priority")
 
 # %% [markdown]
-# ## Bursts, and work conservation
+# ## Burst response and work conservation
 #
-# The urgent class begins when the batch class has had the device for 2 s. Left: until when it has nine
-# tenths of the rate that it is going to have. Right: what the batch class had until then, beside what it
-# has without a mechanism: below 1 a mechanism wasted what nobody else wanted.
+# The urgent class begins when the batch class has used the device for 2 s. Left: the time until it has
+# nine tenths of its settled rate. Right: the rate of the batch class before that / its rate without a
+# mechanism. Below 1 the mechanism wasted capacity.
 
 # %%
 paper.show(figures.bursts(urgent), "bursts")
+
+# %% [markdown]
+# ## Tenants and delta-fairness
+#
+# 1 to 256 tenants with a control group and 4 outstanding reads each; after 6 s one more begins. Its delay
+# is the time until it has had nine tenths of its fair share, which delta-fairness bounds.
+
+# %%
+tenants = results.tenants(paper.studies["tenants"])
+paper.show(figures.tenants(tenants), "tenants")
+
+# %%
+grid(summary.tenants(tenants))
+
+# %% [markdown]
+# ## Dirty pages of one client, reads of another
+#
+# Through the page cache of ext4, with a memory limit that holds neither file. Each ratio is a reader
+# beside a writer / the reader alone, paired by block, with its 95 % confidence interval.
+
+# %%
+grid(summary.writeback(results.writeback(paper.studies["writeback"])))
+
+# %% [markdown]
+# ## iocost's parameters
+#
+# The rate of iocost's virtual time in percent of the measured cost model, from far below the disk's
+# capacity to above it.
+
+# %%
+rates = results.compared(results.priority(paper.studies["qos"]))
+paper.show(figures.rates(rates), "rates") if qos.solutions(rates) else "no cell under io.weight was measured"
+
+# %%
+print(paper.keep(qos.parameters(qos.models(paper.studies["qos"]), qos.solutions(rates)), "io_cost.txt"))
 
 # %% [markdown]
 # ## Mechanisms absent on this host

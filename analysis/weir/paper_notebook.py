@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from weir import claims, locate, notebooks, present
 from weir.binary_cache import BinaryCache
 from weir.claims import Claim
+from weir.documents import write_text
 from weir.errors import InputError, Skipped
 from weir.load import Study
 from weir.paper_registry import load_paper
@@ -79,6 +80,21 @@ class PaperNotebook:
     def show(self, figure: Figure, name: str) -> Image:
         """Saves and shows a figure."""
         return notebooks.show_in(self.folder, figure, name)
+
+    def keep(self, text: str, name: str) -> str:
+        """Writes a file beside the figures, and returns its text.
+
+        Raises:
+            InputError: the folder cannot be written.
+        """
+        file = self.folder / "figures" / name
+        try:
+            write_text(file, text)
+        except OSError as error:
+            raise InputError(
+                file, f"cannot be written ({error.strerror})", "check its permissions"
+            ) from error
+        return text
 
     def claim(self, found: Iterable[Claim]) -> None:
         """Adds claims."""

@@ -1,7 +1,8 @@
 """iocost's quality-of-service parameters for a disk, from the study `isolation-qos`.
 
-Each cell fixes the rate of iocost's virtual time (vrate), as `iocost-qos` of resctl-bench 2.2.5 does; the
-solutions are named as those of its `iocost-tune`. Its load is memory offloading, that of the study is an
+Each cell fixes the rate of iocost's virtual time (vrate), as `iocost-qos` of resctl-bench 2.2.5 does, but by
+scaling the cost model: the kernel moves the rate by 4 % a period, and only under contention. The solutions
+are named as those of resctl-bench's `iocost-tune`. Its load is memory offloading, that of the study is an
 urgent client beside a greedy one.
 """
 
@@ -19,6 +20,9 @@ WHOLE_SHARE = 0.95
 PROTECTED = 1.1
 #: The kernel's order of the model's parameters (Documentation/admin-guide/cgroup-v2.rst, io.cost.model).
 MODEL = ("rbps", "rseqiops", "rrandiops", "wbps", "wseqiops", "wrandiops")
+
+#: The kernel does not move the rate.
+WHOLE_RATE = "enable=1 ctrl=user rpct=0 wpct=0 min=100.00 max=100.00"
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def solutions(rows: pl.DataFrame) -> list[Solution]:
 def models(study: Study) -> dict[str, float]:
     """The median over runs of each parameter of the measured cost model; empty if none was measured."""
     found = [
-        cost["model"]
+        {name: cost["model"][name] * 100 / cost.get("scale_percent", 100) for name in MODEL}
         for run in study.valid_runs
         for cost in ((run.observed.get("controllers") or {}).get("cost") or {}).values()
         if cost["calibrated"]
@@ -87,14 +91,14 @@ def parameters(model: dict[str, float], chosen: list[Solution]) -> str:
     """
     if not (model and chosen):
         return "# No cell under io.weight was measured: there are no parameters.\n"
-    words = " ".join(f"{name}={model[name]:.0f}" for name in MODEL)
     lines = ["# iocost's parameters of a disk, from the study isolation-qos: medians over repetitions."]
     for one in chosen:
-        bounds = f"min={one.vrate:.2f} max={one.vrate:.2f}"
+        words = " ".join(f"{name}={max(model[name] * one.vrate / 100, 1):.0f}" for name in MODEL)
         lines += [
-            f"# {one.name}: slowdown {number(one.slowdown)}, utilisation {number(one.utilisation)}",
+            f"# {one.name}: {number(one.vrate)} % of the measured model, slowdown {number(one.slowdown)}, "
+            f"utilisation {number(one.utilisation)}",
             f"echo 'MAJ:MIN ctrl=user model=linear {words}' >/sys/fs/cgroup/io.cost.model",
-            f"echo 'MAJ:MIN enable=1 ctrl=user rpct=0 wpct=0 {bounds}' >/sys/fs/cgroup/io.cost.qos",
-            f"# in a study: hold.io_cost: {words} {bounds}",
+            f"echo 'MAJ:MIN {WHOLE_RATE}' >/sys/fs/cgroup/io.cost.qos",
+            f"# in a study: hold.io_cost: {words}",
         ]
     return "\n".join(lines) + "\n"

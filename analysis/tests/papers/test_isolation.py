@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -332,11 +333,17 @@ def test_the_parameters_of_iocost_are_chosen():
     chosen = {one.name: one for one in qos.solutions(rows)}
     assert chosen["isolation"].vrate == 50 and chosen["bandwidth"].vrate == 100
     assert chosen["bandwidth"].slowdown == 5.0
-    model = dict(zip(qos.MODEL, range(1, 7), strict=True))
+    model = dict(zip(qos.MODEL, range(10, 70, 10), strict=True))
     text = qos.parameters(model, list(chosen.values()))
-    line = "MAJ:MIN ctrl=user model=linear rbps=1 rseqiops=2 rrandiops=3 wbps=4 wseqiops=5 wrandiops=6"
-    assert text.count(line) == 2
-    assert "MAJ:MIN enable=1 ctrl=user rpct=0 wpct=0 min=50.00 max=50.00" in text
+    half, whole = (f"rbps={n} rseqiops={2 * n} rrandiops={3 * n} wbps={4 * n}" for n in (5, 10))
+    assert text.count(f"MAJ:MIN ctrl=user model=linear {half} ") == 1
+    assert text.count(f"MAJ:MIN ctrl=user model=linear {whole} ") == 1
+    assert text.count("MAJ:MIN enable=1 ctrl=user rpct=0 wpct=0 min=100.00 max=100.00") == 2
+    # Runs report the scaled model that was set.
+    costs = [{"model": {n: 100 * p for n in qos.MODEL}, "scale_percent": p * 50} for p in (1, 2, 4)]
+    controllers = [{"controllers": {"cost": {"loop0": cost | {"calibrated": True}}}} for cost in costs]
+    study = SimpleNamespace(valid_runs=[SimpleNamespace(observed=observed) for observed in controllers])
+    assert qos.models(study) == dict.fromkeys(qos.MODEL, 200.0)
     # A host without iocost skips all of its cells.
     assert qos.solutions(rows.filter(pl.col("mechanism") == "none")) == []
     assert "no parameters" in qos.parameters({}, [])

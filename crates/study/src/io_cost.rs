@@ -9,15 +9,24 @@ use serde::{Deserialize, Serialize};
 /// Linear cost model of a disk with its bounds: the values of `io.cost.model` and `io.cost.qos`
 /// (Documentation/admin-guide/cgroup-v2.rst).
 ///
-/// Written `calibrated`, or `rbps=... rseqiops=... rrandiops=... wbps=... wseqiops=... wrandiops=...`, with any of
-/// `rpct rlat wpct wlat min max` behind it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// Written `calibrated`, which `scale=...` may follow, or `rbps=... rseqiops=... rrandiops=... wbps=... wseqiops=... wrandiops=...`,
+/// with any of `rpct rlat wpct wlat min max` behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct IoCost {
     /// The model; measured before the run if absent.
     pub model: Option<CostModel>,
+    /// What is set of a measured model, in %. The kernel moves the rate of its virtual time only by 4 % a period, and only under
+    /// contention: a scaled model has the same effect from the first request on.
+    pub scale_percent: f64,
     /// The bounds.
     pub bounds: CostBounds,
+}
+
+impl Default for IoCost {
+    fn default() -> Self {
+        IoCost { model: None, scale_percent: 100.0, bounds: CostBounds::default() }
+    }
 }
 
 /// Throughput of a disk by kind of request, per second. `iops` are requests of 4096 bytes.
@@ -42,6 +51,14 @@ impl CostModel {
 
     fn values(self) -> [u64; 6] {
         [self.rbps, self.rseqiops, self.rrandiops, self.wbps, self.wseqiops, self.wrandiops]
+    }
+
+    /// A part of it, in %.
+    #[must_use]
+    pub fn scaled(self, percent: f64) -> Self {
+        let [rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops] =
+            self.values().map(|value| ((value as f64 * percent / 100.0).round() as u64).max(1));
+        CostModel { rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops }
     }
 
     /// The values as written in `io.cost.model` after the device number.
@@ -85,13 +102,7 @@ impl CostBounds {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let decimal = |least: f64, most: f64| {
-            let found = value.parse::<f64>().ok().filter(|found| (least..=most).contains(found));
-            // The kernel keeps two digits.
-            found
-                .map(|found| (found * 100.0).round() / 100.0)
-                .ok_or_else(|| format!("`{name}={value}`: it must be a number from {least} to {most}"))
-        };
+        let decimal = |least, most| decimal(name, value, least, most);
         let whole = || {
             let found = value.parse::<u64>().ok().filter(|found| (1..=1_000_000_000).contains(found));
             found.ok_or_else(|| format!("`{name}={value}`: it must be a whole number of us, at least 1"))
@@ -109,6 +120,16 @@ impl CostBounds {
     }
 }
 
+/// A number within bounds, of which the kernel keeps two digits.
+fn decimal(name: &str, value: &str, least: f64, most: f64) -> Result<f64, String> {
+    let found = value.parse::<f64>().ok().filter(|found| (least..=most).contains(found));
+    found
+        .map(|found| (found * 100.0).round() / 100.0)
+        .ok_or_else(|| format!("`{name}={value}`: it must be a number from {least} to {most}"))
+}
+
+/// The part of a measured model.
+const SCALE: &str = "scale";
 /// A model that is to be measured.
 const CALIBRATED: &str = "calibrated";
 
@@ -119,6 +140,7 @@ impl TryFrom<String> for IoCost {
         let mut bounds = CostBounds::default();
         let mut model = [None; 6];
         let mut is_calibrated = false;
+        let mut scale_percent = None;
         let mut seen: Vec<String> = Vec::new();
         for word in text.split_ascii_whitespace() {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
@@ -128,6 +150,8 @@ impl TryFrom<String> for IoCost {
             seen.push(name.to_owned());
             if word == CALIBRATED {
                 is_calibrated = true;
+            } else if name == SCALE {
+                scale_percent = Some(decimal(name, value, 1.0, 1000.0)?);
             } else if let Some(index) = CostModel::NAMES.iter().position(|known| *known == name) {
                 let found = value.parse::<u64>().ok().filter(|found| (1..=1 << 50).contains(found));
                 let message = || format!("`{word}`: it must be a whole number, at least 1");
@@ -135,7 +159,7 @@ impl TryFrom<String> for IoCost {
             } else if CostBounds::NAMES.contains(&name) {
                 bounds.set(name, value)?;
             } else {
-                let known = CostModel::NAMES.iter().chain(&CostBounds::NAMES);
+                let known = CostModel::NAMES.iter().chain(&[SCALE]).chain(&CostBounds::NAMES);
                 let known = known.copied().collect::<Vec<_>>().join(", ");
                 return Err(format!(
                     "`{word}` is nothing of a cost model: use {CALIBRATED}, or NAME=VALUE with {known}"
@@ -158,7 +182,10 @@ impl TryFrom<String> for IoCost {
         if is_calibrated && model.is_some() {
             return Err(format!("is both {CALIBRATED} and given: choose one"));
         }
-        Ok(IoCost { model, bounds })
+        if scale_percent.is_some() && model.is_some() {
+            return Err(format!("`{SCALE}` is for a model that is {CALIBRATED}: scale the values given"));
+        }
+        Ok(IoCost { model, scale_percent: scale_percent.unwrap_or(100.0), bounds })
     }
 }
 
@@ -171,6 +198,9 @@ impl From<IoCost> for String {
 impl fmt::Display for IoCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = self.model.map_or(CALIBRATED.to_owned(), CostModel::words);
+        if self.scale_percent.total_cmp(&100.0).is_ne() {
+            let _ = write!(text, " {SCALE}={}", self.scale_percent);
+        }
         if self.bounds != CostBounds::default() {
             let _ = write!(text, " {}", self.bounds.words());
         }
@@ -187,7 +217,7 @@ impl JsonSchema for IoCost {
         json_schema!({
             "type": "string",
             "pattern": "^(calibrated|[a-z]+=[0-9.]+)( [a-z]+=[0-9.]+)*$",
-            "examples": ["calibrated", "calibrated min=50 max=150",
+            "examples": ["calibrated", "calibrated min=50 max=150", "calibrated scale=80",
                 "rbps=150000000 rseqiops=20000 rrandiops=90 wbps=150000000 wseqiops=20000 wrandiops=90"],
             "description": "Cost model of each disk behind io.weight, and how far the kernel may depart from it"
         })
@@ -214,6 +244,22 @@ mod tests {
         );
         assert!(read("rbps=6").unwrap_err().contains("has all of"));
         assert!(read("calibrated rbps=6 rseqiops=5 rrandiops=4 wbps=3 wseqiops=2 wrandiops=1").is_err());
+    }
+
+    #[test]
+    fn a_measured_model_is_scaled() {
+        let half = read("calibrated scale=50 min=90").unwrap();
+        assert_eq!(
+            half.to_string(),
+            "calibrated scale=50 rpct=0.00 rlat=250000 wpct=0.00 wlat=250000 min=90.00 max=100.00"
+        );
+        assert_eq!(read(&half.to_string()).unwrap(), half);
+        let model =
+            CostModel { rbps: 1001, rseqiops: 200, rrandiops: 30, wbps: 4, wseqiops: 3, wrandiops: 1 };
+        let words = "rbps=501 rseqiops=100 rrandiops=15 wbps=2 wseqiops=2 wrandiops=1";
+        assert_eq!(model.scaled(half.scale_percent).words(), words);
+        assert!(read(&format!("{words} scale=50")).unwrap_err().contains("scale the values given"));
+        assert!(read("calibrated scale=0").unwrap_err().contains("from 1 to 1000"));
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub(crate) struct Cost {
     disk: Disk,
     model: CostModel,
     bounds: CostBounds,
-    calibrated: bool,
+    /// The part of a measured model that is set, in %.
+    scale_percent: Option<f64>,
 }
 
 /// `cost` of a disk in `observed.json`.
@@ -34,6 +35,9 @@ pub(crate) struct Report {
     bounds: String,
     /// Whether the model was measured before the run; otherwise the study gives it.
     calibrated: bool,
+    /// The part of the measured model that is set, in %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale_percent: Option<f64>,
 }
 
 /// Checks that this kernel has a cost model.
@@ -71,7 +75,8 @@ pub(crate) fn of(context: &RunContext<'_>, devices: &mut [BlockDevice]) -> Resul
                 let at_once = settings.queue_depth.saturating_mul(queue.heads).saturating_mul(2);
                 measured = Some(cost_probe::measure(&node, size_bytes, at_once, &options.stop)?);
             }
-            let Some(model) = wanted.model.or(measured) else { continue };
+            let scaled = measured.map(|measured: CostModel| measured.scaled(wanted.scale_percent));
+            let Some(model) = wanted.model.or(scaled) else { continue };
             let disk = Disk::of(&node).map_err(Error::failed)?;
             let kernel_name = queue.kernel_name.clone();
             costs.push(Cost {
@@ -79,7 +84,7 @@ pub(crate) fn of(context: &RunContext<'_>, devices: &mut [BlockDevice]) -> Resul
                 disk,
                 model,
                 bounds: wanted.bounds,
-                calibrated: measured.is_some(),
+                scale_percent: measured.map(|_| wanted.scale_percent),
             });
         }
         if measured.is_some() {
@@ -137,7 +142,12 @@ impl Cost {
     }
 
     pub(crate) fn report(&self) -> Report {
-        Report { model: self.model, bounds: self.bounds.words(), calibrated: self.calibrated }
+        Report {
+            model: self.model,
+            bounds: self.bounds.words(),
+            calibrated: self.scale_percent.is_some(),
+            scale_percent: self.scale_percent,
+        }
     }
 }
 
