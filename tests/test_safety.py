@@ -101,7 +101,8 @@ def test_the_key_of_guests_is_told_nowhere(tmp_path):
     # As if the image were built already: what is of interest here is the key alone.
     (folder / "image.sha256").write_text("same")
     role = {"name": "Make the key", "ansible.builtin.include_role": {"name": "guest_image"}}
-    variables = {"guest_image_folder": str(folder), "guest_image_wanted": "same", "weir_root": str(tmp_path)}
+    variables = {"guest_image_folder": str(folder), "guest_image_wanted": "same", "weir_kernels": {}}
+    variables |= {"weir_root": str(tmp_path)}
     with CommandLines() as lines:
         code, said = ansible(tmp_path, [role], "-vvv", "--diff", "-e", json.dumps(variables))
     assert code == 0, said.decode()
@@ -113,7 +114,7 @@ def test_the_key_of_guests_is_told_nowhere(tmp_path):
     secret = whole[: whole.rindex(public)][-32:]
     assert key.stat().st_mode & 0o777 == 0o600 and folder.stat().st_mode & 0o777 == 0o700
     (tmp_path / "hosts/id_ed25519").rename(tmp_path / "key")
-    assert b"guest_image : Make the key" in said and str(tmp_path).encode() in lines.all
+    assert b"guest_image : Create the ssh key" in said and str(tmp_path).encode() in lines.all
     assert not found_in(secret, said, lines.all, files_below(folder))
     # Nor a line of the file as it stands there.
     assert not any(body[at : at + 40] in said + lines.all for at in range(0, len(body) - 40, 20))
