@@ -297,6 +297,41 @@ def test_report_compare_export_and_notebooks_read_it(imported, tmp_path, monkeyp
     assert notebook.summary("response_p95_ms")["estimate"].cast(pl.Float64).is_finite().all()
 
 
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({}, "closed loop (fio)"),
+        ({"rate_iops": "500"}, "closed loop (fio), at most 500/s by each client"),
+        ({"rate_iops": "2k,1"}, "closed loop (fio), at most 2048/s by each client"),
+        ({"rate_iops": ",100"}, "closed loop (fio)"),
+        ({"rate": "1m"}, "closed loop (fio), at most 256/s by each client"),
+        ({"rate": "1m", "bssplit": "4k/50:8k/50"}, "closed loop (fio)"),
+        ({"rate_iops": "x"}, "closed loop (fio)"),
+    ],
+)
+def test_a_report_names_the_rate_of_a_paced_load(tmp_path, options, shown):
+    document = json.loads((FOREIGN / "few.json").read_text())
+    document["jobs"][0]["job options"] |= options
+    (tmp_path / "f.json").write_text(json.dumps(document))
+    assert _import(tmp_path, "paced", tmp_path / "f.json") == 0
+    assert main(["report", str(tmp_path / "paced")]) == 0
+    assert f"<td>{shown}</td>" in (tmp_path / "paced/report.html").read_text()
+
+
+def test_a_report_names_the_rate_of_a_paced_class(study_folder):
+    """A study of an imported job has the rate in the recipe of its workload."""
+    plan = json.loads((study_folder / "plan.json").read_text())
+    closed = {"arrivals": {"closed": {"depth": 1, "think_us": 0, "rate_per_s": 2.5}}}
+    for run in plan["runs"]:
+        run["classes"][0] |= {"engine": "fio", "recipe": closed}
+    (study_folder / "plan.json").write_text(json.dumps(plan))
+    first = load_study(study_folder).classes[0]
+    assert (first.engine, first.rate_per_s) == ("fio", 2.5)
+    assert main(["report", str(study_folder)]) == 0
+    page = (study_folder / "report.html").read_text()
+    assert "closed loop (fio), at most 2.50/s by each client" in page and "open loop (replay)" in page
+
+
 @pytest.mark.parametrize("pattern", ["few2*", "**/few2.jso?", "HERE/few2*"])
 def test_a_mapping_names_the_cells(tmp_path, pattern):
     for name in ("few.json", "few2.json"):
