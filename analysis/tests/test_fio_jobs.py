@@ -747,3 +747,13 @@ def test_each_example_is_imported_or_refused_with_a_reason(examples, tmp_path):
             assert all(fate.text for fate in one.fates)
             imported += not one.problem
     assert imported >= 60 and refused <= 10, (imported, refused)
+
+
+def test_what_is_written_of_the_examples_passes_weir_check(examples, tmp_path, capsys):
+    written = 0
+    for file in sorted(examples.glob("*.fio")):
+        code = main(["import", "fio", str(file), "--to", str(tmp_path), "--target-size", "1g"])
+        assert code in (0, 2, 3), file
+        written += code != 2
+    assert written >= 50, written
+    _check(tmp_path)
