@@ -499,6 +499,20 @@ def test_what_no_run_can_hold_is_refused(tmp_path, capsys, lines, arguments, pro
         assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.skipif(not BINARY.exists(), reason="target/release/weir is not built: make setup")
+def test_the_last_of_many_studies_is_checked(tmp_path, capsys):
+    file = tmp_path / "j.fio"
+    text = WHOLE + "".join(f"[{number}]\nstonewall\n" for number in range(70))
+    file.write_text(text + "size=100t\n")
+    arguments = ["import", "fio", str(file), "--to", str(tmp_path)]
+    assert main(arguments) == 2
+    assert "studies/j-71.yml:13: storage.size_mib" in capsys.readouterr().err
+    file.write_text(text)
+    assert main(arguments) == 0
+    assert len(list(tmp_path.glob("studies/*.yml"))) == 71
+    _check(tmp_path)
+
+
 #: Values of options at and beyond the limits of fio, of a workload, and of a study.
 VALUES = {
     "rw": ["read", "write", "randread", "randwrite", "rw", "randrw", "trim", "randrw:8"],

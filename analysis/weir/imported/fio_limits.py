@@ -7,7 +7,7 @@ The numbers are those of `crates/workload/src/{limits,demand}.rs` and `crates/st
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,8 @@ MOST_MEMORY_BYTES = float(16 << 30)
 _CLIENT_BYTES, _FILE_BYTES, _FIO_REQUEST_BYTES = 600.0, 64.0, 1024.0
 #: A request of a run on devices, which is kept until the run is over. Virtual time keeps none.
 _ROW_BYTES = 800.0
+#: Studies of one call of `weir check`.
+_STUDIES_AT_ONCE = 32
 #: Assumed least response time.
 _LEAST_RESPONSE_S = 1e-3
 
@@ -84,29 +86,49 @@ def check(job_file: Path, files: Mapping[str, str]) -> None:
         binary = locate.binary()
     except InputError:
         return
-    if not files:
-        return
-    try:
-        with tempfile.TemporaryDirectory(prefix="weir-import-") as folder:
-            for name, text in files.items():
-                path = Path(folder, name)
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-            done = subprocess.run(
-                [binary, "check", *(name for name in files if name.startswith("studies/"))],
-                cwd=folder,
-                env=os.environ | {locate.ROOT_VARIABLE: folder},
-                capture_output=True,
-                text=True,
-                check=False,
+    for part in _parts(files):
+        try:
+            found = _refused(binary, part)
+        except OSError as error:
+            problem = f"cannot be used to check the study ({error.strerror or error})"
+            raise InputError(tempfile.gettempdir(), problem, "make room, or set TMPDIR") from error
+        if found:
+            raise InputError(
+                job_file,
+                f"makes a study that `weir check` refuses: {found}",
+                "change the job file, --target-size or --profile; nothing was written",
             )
-    except OSError as error:
-        problem = f"cannot be used to check the study ({error.strerror or error})"
-        raise InputError(tempfile.gettempdir(), problem, "make room, or set TMPDIR") from error
-    if done.returncode:
-        first = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
-        raise InputError(
-            job_file,
-            f"makes a study that `weir check` refuses: {first}",
-            "change the job file, --target-size or --profile; nothing was written",
+
+
+def _parts(files: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Studies, each after its workloads, in parts: `weir check` reads all workloads again for each study."""
+    part: dict[str, str] = {}
+    studies = 0
+    for name, text in files.items():
+        part[name] = text
+        studies += name.startswith("studies/")
+        if studies == _STUDIES_AT_ONCE:
+            yield part
+            part, studies = {}, 0
+    if part:
+        yield part
+
+
+def _refused(binary: Path, files: Mapping[str, str]) -> str:
+    """The first problem that `weir check` finds; empty if there is none."""
+    with tempfile.TemporaryDirectory(prefix="weir-import-") as folder:
+        for name, text in files.items():
+            path = Path(folder, name)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [binary, "check", *(name for name in files if name.startswith("studies/"))],
+            cwd=folder,
+            env=os.environ | {locate.ROOT_VARIABLE: folder},
+            capture_output=True,
+            text=True,
+            check=False,
         )
+    if done.returncode == 0:
+        return ""
+    return (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
