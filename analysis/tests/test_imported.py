@@ -144,10 +144,110 @@ def test_elbencho_has_means_and_no_percentile(tmp_path):
     assert (write["response_mean_ms"], write["response_max_ms"]) == (9.383, 120.903)
     assert read["throughput_mb_s"] == pytest.approx(9048 * 2**20 / 1e6, rel=0.01)
     assert read["response_p95_ms"] is None and any("no percentile" in text for text in outcome.unknown)
-    rows = (FOREIGN / "elbencho.csv").read_text().splitlines()
-    header, fields = rows[0].split(","), rows[3].split(",")
-    (tmp_path / "e.json").write_text(json.dumps(dict(zip(header, fields, strict=True))) + "\n")
-    assert elbencho.read(tmp_path / "e.json").classes[0].figures == read
+
+
+#: Of elbencho's console, by the name of the phase in the table: the lines with its figures.
+_CONSOLE = {
+    "": ("IOPS", "Throughput MiB/s", "Total MiB", "IO latency", "IO lat % us", "IO lat hist"),
+    "write": ("IOPS write", "MiB/s write", "MiB write", "IO wr latency", "IO wr lat % us", "IO wr lat hist"),
+    "read": ("IOPS read", "MiB/s read", "MiB read", "IO rd latency", "IO rd lat % us", "IO rd lat hist"),
+}
+
+
+def _printed_us(text):
+    """A time that elbencho printed, with the largest error of its rounding, in us."""
+    digits, unit = re.fullmatch(r"([0-9.]+)(us|ms|s)", text).groups()
+    factor = {"us": 1, "ms": 1e3, "s": 1e6}[unit]
+    decimals = len(digits.partition(".")[2])
+    return float(digits) * factor, factor * 10.0**-decimals
+
+
+def _console(text):
+    """What elbencho printed: by class as weir names it, the last values of each line."""
+    found = {}
+    for phase in text.split("---\n")[:-1]:
+        lines = dict(re.findall(r"^(?:[A-Z]\S*)? *(\S.*?) *: +(.*)$", phase, re.MULTILINE))
+        name = re.search(r"^([A-Z][A-Z0-9-]+) ", phase, re.MULTILINE)[1].lower()
+        if name == "operation":
+            name = re.findall(r"^([A-Z][A-Z0-9-]+) ", phase, re.MULTILINE)[1].lower()
+        for kind, keys in _CONSOLE.items():
+            if keys[0] in lines:
+                title = f"{name}-rwmix-read" if kind == "read" else name
+                found[title] = [lines.get(key) for key in ("Elapsed time", *keys)]
+    return found
+
+
+def _assert_as_printed(file, console):
+    """The imported figures are those that the same call printed, within its rounding."""
+    outcome = elbencho.read(file)
+    printed = _console(console)
+    assert [one.name for one in outcome.classes] == list(printed)
+    for one in outcome.classes:
+        elapsed, iops, mib, size, latency, percentiles, bins = printed[one.name]
+        figures = one.figures
+        is_json = file.suffix == ".json"
+        assert figures["requests_per_s"] == pytest.approx(float(iops.split()[-1]), rel=1e-3, abs=1)
+        # All are cut to whole numbers: the rate, and in the table the size in MiB and the time in ms.
+        elapsed_us, rounding_us = _printed_us(elapsed.split()[-1])
+        slack = 0 if is_json else 1 / float(size.split()[-1]) + (1e3 + rounding_us) / elapsed_us
+        expected = float(mib.split()[-1]) * 2**20 / 1e6
+        assert expected * (1 - slack) <= figures["throughput_mb_s"] <= (expected + 1.05) * (1 + slack)
+        low, mean, high = (_printed_us(word.partition("=")[2]) for word in latency.split()[1:4])
+        assert abs(figures["response_mean_ms"] * 1e3 - mean[0]) <= mean[1]
+        assert abs(figures["response_max_ms"] * 1e3 - high[0]) <= high[1]
+        if not is_json or bins is None:
+            assert one.histogram is None and figures["response_p95_ms"] is None
+            continue
+        counts = [int(word) for word in re.findall(r": (\d+)", bins)]
+        assert list(one.histogram.requests) == counts and figures["requests"] == sum(counts)
+        for q, upto in re.findall(r"(\d+)%<=(\d+)", percentiles):
+            value_us = one.histogram.quantile_ns(int(q) / 100) / 1e3
+            assert float(upto) / (1 + elbencho.BIN_WIDTH) - 1 <= value_us <= float(upto) + 1
+        assert one.histogram.value_ns[0] >= low[0] * 1e3
+    return outcome
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize("call", ["two", "mix", "dir"])
+def test_figures_of_elbencho_are_those_that_it_printed(call, form):
+    file = FOREIGN / f"elbencho-3.1-10-{call}.{form}"
+    outcome = _assert_as_printed(file, file.with_suffix(".txt").read_text())
+    assert outcome.program == "elbencho 3.1-10"
+    expected = {"two": ["write", "read"], "mix": ["rwmix70", "rwmix70-rwmix-read"], "dir": ["write", "read"]}
+    assert [one.name for one in outcome.classes] == expected[call]
+    assert {one.clients for one in outcome.classes} == {1 if call == "dir" else 2}
+    both = [elbencho.read(file.with_suffix(f".{form}")) for form in ("csv", "json")]
+    assert both[0].classes[0].workload == both[1].classes[0].workload
+    says_so = any("no percentile" in text for text in outcome.unknown)
+    assert says_so == (form == "csv" or call == "dir")
+
+
+@pytest.mark.skipif(shutil.which("elbencho") is None, reason="elbencho is not installed")
+def test_files_of_the_installed_elbencho_are_read(tmp_path):
+    command = ["elbencho", "-w", "-r", "-t", "2", "-b", "4k", "-s", "32m", "--rand", "--lat", "--lathisto"]
+    command += ["--latpercent", "--csvfile", "live.csv", "--jsonfile", "live.json", "file"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    for form in ("csv", "json"):
+        _assert_as_printed(tmp_path / f"live.{form}", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda text: text[:400], "line 1 is not JSON"),
+        (lambda text: text.replace('"iops"', '"ops"'), "row 1: field .iops. is missing"),
+        (lambda text: text.replace('"avg_us":"', '"avg_us":"x'), "row 1: field .avg_us. is .x.*not a number"),
+        (lambda text: text.replace('"count":"', '"count":"-'), "field .histogram. holds no counts"),
+        (lambda text: text.replace("-32us", "-us"), "field .histogram. holds no counts"),
+        (lambda text: text.replace("IO", "OI"), "no phase has a latency of blocks"),
+        (lambda text: text + text, "row 3: phase .write. comes twice"),
+    ],
+)
+def test_a_damaged_result_of_elbencho_is_refused(tmp_path, change, problem):
+    text = (FOREIGN / "elbencho-3.1-10-two.json").read_text()
+    (tmp_path / "e.json").write_text(change(text))
+    with pytest.raises(InputError, match=problem):
+        elbencho.read(tmp_path / "e.json")
 
 
 def test_percentiles_alone_make_no_rows(tmp_path, capsys):
@@ -195,6 +295,41 @@ def test_report_compare_export_and_notebooks_read_it(imported, tmp_path, monkeyp
     notebook = weir.Study("s")
     assert "2 imported" in repr(notebook)
     assert notebook.summary("response_p95_ms")["estimate"].cast(pl.Float64).is_finite().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({}, "closed loop (fio)"),
+        ({"rate_iops": "500"}, "closed loop (fio), at most 500/s by each client"),
+        ({"rate_iops": "2k,1"}, "closed loop (fio), at most 2048/s by each client"),
+        ({"rate_iops": ",100"}, "closed loop (fio)"),
+        ({"rate": "1m"}, "closed loop (fio), at most 256/s by each client"),
+        ({"rate": "1m", "bssplit": "4k/50:8k/50"}, "closed loop (fio)"),
+        ({"rate_iops": "x"}, "closed loop (fio)"),
+    ],
+)
+def test_a_report_names_the_rate_of_a_paced_load(tmp_path, options, shown):
+    document = json.loads((FOREIGN / "few.json").read_text())
+    document["jobs"][0]["job options"] |= options
+    (tmp_path / "f.json").write_text(json.dumps(document))
+    assert _import(tmp_path, "paced", tmp_path / "f.json") == 0
+    assert main(["report", str(tmp_path / "paced")]) == 0
+    assert f"<td>{shown}</td>" in (tmp_path / "paced/report.html").read_text()
+
+
+def test_a_report_names_the_rate_of_a_paced_class(study_folder):
+    """A study of an imported job has the rate in the recipe of its workload."""
+    plan = json.loads((study_folder / "plan.json").read_text())
+    closed = {"arrivals": {"closed": {"depth": 1, "think_us": 0, "rate_per_s": 2.5}}}
+    for run in plan["runs"]:
+        run["classes"][0] |= {"engine": "fio", "recipe": closed}
+    (study_folder / "plan.json").write_text(json.dumps(plan))
+    first = load_study(study_folder).classes[0]
+    assert (first.engine, first.rate_per_s) == ("fio", 2.5)
+    assert main(["report", str(study_folder)]) == 0
+    page = (study_folder / "report.html").read_text()
+    assert "closed loop (fio), at most 2.50/s by each client" in page and "open loop (replay)" in page
 
 
 @pytest.mark.parametrize("pattern", ["few2*", "**/few2.jso?", "HERE/few2*"])

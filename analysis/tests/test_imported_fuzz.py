@@ -137,7 +137,11 @@ def reader(request):
     """What reads, the sound inputs, and the name of the file."""
     return {
         "fio": (_result_of_fio, [_short_json()], "few.json"),
-        "elbencho": (_result_of_elbencho, [_lines("elbencho.csv"), _elbencho_json()], "elbencho.csv"),
+        "elbencho": (
+            _result_of_elbencho,
+            [_lines("elbencho.csv"), _lines("elbencho-3.1-10-two.json"), _lines("elbencho-3.1-10-mix.json")],
+            "elbencho.csv",
+        ),
         "bpftrace": (recorded.bpftrace, [_lines("biosnoop-bt.txt")], "biosnoop-bt.txt"),
         "mapping": (mapping.read, [_MAPPING.encode()], "map.yml"),
         "job": (_result_of_job, [_JOB.encode()], "job.fio"),
@@ -159,14 +163,6 @@ def _short_json():
                 if bins:
                     latency |= {"bins": bins, "N": sum(bins.values())}
     return json.dumps(document, indent=1).encode()
-
-
-def _elbencho_json():
-    import csv
-    import json
-
-    rows = csv.DictReader((FOREIGN / "elbencho.csv").read_text().splitlines())
-    return b"\n".join(json.dumps(row).encode() for row in rows)
 
 
 def test_sound_inputs_are_read(reader, tmp_path):

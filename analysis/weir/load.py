@@ -45,7 +45,8 @@ DECIDE_AGAIN = "remove it, then decide again: python -m weir precision STUDY --d
 class AppClass:
     """One application class of a study: clients, workload, engine, objective.
 
-    `clients` are those of all hosts of a run.
+    `clients` are those of all hosts of a run. `rate_per_s` is the limit that a client of a closed loop keeps
+    to; None if there is none.
     """
 
     name: str
@@ -54,6 +55,7 @@ class AppClass:
     engine: str
     priority: str | None
     objective: dict[str, Any] | None
+    rate_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -445,9 +447,19 @@ def _classes(document: dict[str, Any], path: Path) -> tuple[AppClass, ...]:
                 engine=entry.get("engine") or "replay",
                 priority=entry.get("priority"),
                 objective=_objective(entry, path),
+                rate_per_s=_rate_per_s(entry, path),
             )
         )
     return tuple(classes)
+
+
+def _rate_per_s(entry: dict[str, Any], path: Path) -> float | None:
+    """The limit of a closed loop: that of its workload, or the one that an imported class has itself."""
+    of: Any = entry
+    for name in () if "rate_per_s" in entry else ("recipe", "arrivals", "closed"):
+        of = of.get(name) if isinstance(of, dict) else None
+    has_limit = isinstance(of, dict) and of.get("rate_per_s") is not None
+    return float(field(of, path, "rate_per_s", NUMBER)) if has_limit else None
 
 
 def _objective(entry: dict[str, Any], path: Path) -> dict[str, Any] | None:

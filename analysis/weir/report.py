@@ -19,7 +19,7 @@ from weir.change_points import change_points
 from weir.derive import keep_metrics
 from weir.duplicates import floors
 from weir.labels import label, number, objective_text
-from weir.load import IMPORTED, Run, Study, load_study
+from weir.load import IMPORTED, AppClass, Run, Study, load_study
 from weir.mixed_hosts import mixed_hosts
 from weir.pages import write_page
 from weir.power import SHOWN_CHANGE, power_of
@@ -194,11 +194,13 @@ def design(study: Study) -> dict[str, Any]:
     """The design of a study in words: factors, classes, lengths of runs, kernels."""
     clients: dict[str, set[int]] = {c.name: {c.clients} for c in study.classes}
     workloads: dict[str, set[str]] = {c.name: {c.workload} for c in study.classes}
+    engines: dict[str, set[str]] = {c.name: {_engine(c)} for c in study.classes}
     media: dict[str, set[str]] = {c.name: set() for c in study.classes}
     for run in study.runs:
         for app_class in run.classes:
             clients.setdefault(app_class.name, set()).add(app_class.clients)
             workloads.setdefault(app_class.name, set()).add(app_class.workload)
+            engines.setdefault(app_class.name, set()).add(_engine(app_class))
         for name, text in run.media.items():
             media.setdefault(name, set()).add(text)
     lengths = {
@@ -214,7 +216,7 @@ def design(study: Study) -> dict[str, Any]:
             {
                 "name": c.name,
                 "workload": ", ".join(sorted(workloads[c.name])),
-                "engine": _ENGINES.get(c.engine, f"closed loop ({c.engine})"),
+                "engine": " or ".join(sorted(engines[c.name])),
                 "clients": _span(clients[c.name]) if clients[c.name] != {0} else "unknown",
                 "media": " or ".join(sorted(media[c.name])) or "not recorded",
                 "priority": c.priority or "default",
@@ -223,6 +225,13 @@ def design(study: Study) -> dict[str, Any]:
             for c in study.classes
         ],
     }
+
+
+def _engine(app_class: AppClass) -> str:
+    """How requests come: at given times, or after responses, possibly not faster than a rate."""
+    limit = app_class.rate_per_s
+    paced = "" if limit is None else f", at most {number(limit)}/s by each client"
+    return _ENGINES.get(app_class.engine, f"closed loop ({app_class.engine}){paced}")
 
 
 def _span(values: set[int]) -> str:

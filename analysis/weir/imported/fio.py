@@ -13,7 +13,7 @@ from typing import Any
 
 from weir.derive import QUANTILES
 from weir.errors import InputError
-from weir.imported import text
+from weir.imported import fio_jobs, text
 from weir.imported.outcome import MEASURES, ClassOutcome, Histogram, Outcome, figures, has_quantile
 
 #: Most requests of a bin.
@@ -73,7 +73,7 @@ def read(path: Path, measure: str | None = None) -> Outcome:
     classes = []
     for (name, direction), parts in by_name.items():
         title = name if names.count(name) == 1 else f"{name}-{direction}"
-        classes.append(_class(title, parts, chosen, shared, path, unknown))
+        classes.append(_class(title, direction, parts, chosen, shared, path, unknown))
     runtimes = [text.whole(part.get("runtime")) for parts in by_name.values() for _, part in parts]
     return Outcome(
         files=(path,),
@@ -131,6 +131,7 @@ def _measure(parts: Iterable[dict[str, Any]]) -> str:
 
 def _class(
     name: str,
+    direction: str,
     parts: list[tuple[dict[str, Any], dict[str, Any]]],
     measure: str,
     shared: dict[str, Any],
@@ -186,6 +187,7 @@ def _class(
         ),
         histogram=histogram,
         medium=str(options.get("filename") or options.get("directory") or ""),
+        rate_per_s=_rate_per_s(options, direction, path),
     )
 
 
@@ -237,6 +239,29 @@ def _numjobs(entry: dict[str, Any], shared: dict[str, Any], entries: int) -> int
     given = str(options.get("numjobs", 1))
     is_number = re.fullmatch("[0-9]{1,9}", given) is not None
     return int(given) if is_number and "group_reporting" in options else 1
+
+
+def _rate_per_s(options: dict[str, Any], direction: str, path: Path) -> float | None:
+    """The limit of each process in one direction, by `rate_iops`, or by `rate` where all have one size."""
+
+    def given(name: str, *others: str) -> int | None:
+        value = next((str(options[one]) for one in (name, *others) if one in options), "")
+        # Read, write and trim; what is left out is that of reads.
+        parts = value.split(",")
+        at = DIRECTIONS.index(direction)
+        part = parts[at].strip() if at < len(parts) else parts[0].strip()
+        try:
+            return fio_jobs.size_bytes(fio_jobs.Option(name, value, path, 0, False), part) or None
+        except InputError:
+            return None
+
+    if iops := given("rate_iops"):
+        return float(iops)
+    has_one_size = not {"bssplit", "bsrange", "blocksize_range"} & options.keys()
+    is_given = bool({"bs", "blocksize"} & options.keys())
+    size_bytes = (given("bs", "blocksize") if is_given else 4096) if has_one_size else None
+    bytes_per_s = given("rate")
+    return bytes_per_s / size_bytes if bytes_per_s and size_bytes else None
 
 
 def _began(document: dict[str, Any], runtime_ms: int) -> float | None:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from weir import locate
 from weir.errors import InputError
-from weir.imported import fio_jobs
+from weir.imported import fio_jobs, fio_limits
 from weir.imported.fio_workload import LONGEST_US, LOST, Fate, Imported, workload
 from weir.json_output import Outcome
 
@@ -26,6 +26,8 @@ PROFILE, REPETITIONS, DURATION_S, SEED = "ssd-sata", 3, 10.0, 1
 _SHORTEST_US = 100_000
 #: Share of a file system that files fill.
 _FILLED = 0.7
+#: Names that no class may have: that of the device that all share.
+_RESERVED = ("shared",)
 #: Longest name of a class and of a workload.
 _LONGEST_NAME = 40
 
@@ -50,6 +52,7 @@ def command(options: argparse.Namespace, console: Console) -> Outcome:
     imported = [workload(job, target_bytes) for job in fio_jobs.read(path, variables)]
     stem = _name(options.name or path.name.removesuffix(".fio"), [], "job")
     files = _files(_printable(path.name), stem, imported, options)
+    fio_limits.check(path, files)
     folder = options.to or locate.project() or Path.cwd()
     if not options.dry_run:
         _write(folder, files)
@@ -87,7 +90,7 @@ def _files(source: str, stem: str, imported: list[Imported], options: argparse.N
         studies.append(study)
         classes = {}
         recipes: dict[str, Imported] = {}
-        class_names: list[str] = []
+        class_names = [*_RESERVED]
         for one in group:
             name = _name(one.job.name, class_names)
             class_names.append(name)
@@ -95,7 +98,7 @@ def _files(source: str, stem: str, imported: list[Imported], options: argparse.N
             names.append(recipe_name)
             recipes[recipe_name] = one
             classes[name] = {"workload": recipe_name, "clients": one.clients} | (
-                {"priority": one.priority} if one.priority else {}
+                {"priority": one.priority} if one.priority and options.testbed == "device" else {}
             )
         # Before the workloads, which count what is lost: the jobs of a group lose more together.
         text = _study(source, study, group, classes, options)
@@ -137,19 +140,7 @@ def _workload(source: str, name: str, one: Imported) -> str:
 def _study(
     source: str, name: str, group: list[Imported], classes: dict[str, Any], options: argparse.Namespace
 ) -> str:
-    warmup_us = max(one.warmup_us for one in group)
-    ends_us = max((one.ends_us for one in group if one.ends_us), default=0)
-    for one in group:
-        if one.ends_us and one.ends_us != ends_us:
-            _lose(one, "runtime", "all classes of a run end together, with the last of them")
-        if one.warmup_us != warmup_us:
-            _lose(one, "ramp_time", f"all classes of a run have a warm-up of {warmup_us / 1e6:g} s")
-    duration_us = min(max(ends_us - warmup_us, _SHORTEST_US), LONGEST_US)
-    if ends_us and duration_us != ends_us - warmup_us:
-        for one in group:
-            if one.ends_us:
-                limits = f"{_SHORTEST_US / 1e6:g} to {LONGEST_US / 1e6:g} s"
-                _lose(one, "runtime", f"duration_s: {duration_us / 1e6:g}; it must be from {limits}")
+    warmup_us, duration_us = _course(options.job, group, options.testbed)
     shared = [one for one in group if one.filename and sum(o.filename == one.filename for o in group) > 1]
     for one in shared:
         _lose(one, "filename", "several jobs are on it; each class has files of its own")
@@ -159,22 +150,29 @@ def _study(
             _lose(one, "direct", f"all classes of a run have hold.buffered: {str(buffered).lower()}")
         if one.is_device != group[0].is_device:
             _lose(one, "filename", "all classes of a run are on one file system, or on none")
+    on_device = options.testbed == "device"
     is_device = group[0].is_device
     file_bytes = sum(one.recipe["files"]["size"]["fixed"]["bytes"] for one in group)
-    size_mib = max(256, -(-int(file_bytes / (1 if is_device else _FILLED)) // (1 << 20)) + 64)
+    size_mib = -(-file_bytes // (1 << 20))
+    if on_device:
+        size_mib = int(size_mib / _FILLED) + 64
     schedulers = list(dict.fromkeys(one.scheduler for one in group if one.scheduler))
-    if options.testbed != "device":
-        for one in group:
-            if one.scheduler:
-                _lose(one, "ioscheduler", f"testbed {options.testbed} has factors.scheduler: [fcfs]")
-    chosen = ["none"] if options.testbed == "device" else ["fcfs"]
+    for one in group:
+        for option in ("prio", "prioclass"):
+            if option in one.job.options and not on_device:
+                _lose(one, option, f"testbed {options.testbed} has no I/O priorities")
+        if one.scheduler and not on_device:
+            _lose(one, "ioscheduler", f"testbed {options.testbed} has factors.scheduler: [fcfs]")
+        elif one.scheduler and one.scheduler != schedulers[0]:
+            _lose(one, "ioscheduler", f"all classes of a run share a disk, here with {schedulers[0]}")
+    chosen = (schedulers[:1] or ["none"]) if on_device else ["fcfs"]
     hold: dict[str, Any] = {}
-    if options.testbed == "device":
+    if on_device:
         hold["filesystem"] = "raw" if is_device else "ext4"
         if buffered and not is_device:
             hold["buffered"] = True
     if buffered and "buffered" not in hold:
-        where = "a raw device" if options.testbed == "device" else "testbed simulator"
+        where = "a raw device" if on_device else "testbed simulator"
         for one in group:
             _lose(one, "direct", f"requests to {where} do not pass the page cache")
     fields = {
@@ -185,16 +183,60 @@ def _study(
         "seed": SEED,
         "repetitions": REPETITIONS,
         "warmup_s": warmup_us / 1e6,
-        "duration_s": duration_us / 1e6 if ends_us else DURATION_S,
-        "storage": {"profile": options.profile, "heads": 1, "size_mib": size_mib},
+        "duration_s": duration_us / 1e6,
+        "storage": {"profile": options.profile, "heads": 1, "size_mib": max(256, size_mib)},
         "classes": classes,
-        "factors": {"scheduler": schedulers if options.testbed == "device" and schedulers else chosen},
+        "factors": {"scheduler": chosen},
     }
-    if options.testbed == "device":
+    if on_device:
         fields["capture"] = "optional"
     if hold:
         fields["hold"] = hold
     return _yaml(f"# From a job file of fio: weir import fio {source}", fields)
+
+
+def _course(job_file: Path, group: list[Imported], testbed: str) -> tuple[int, int]:
+    """Warm-up and measured interval of a run, in microseconds.
+
+    Raises:
+        InputError: a run cannot hold the requests, or ends before a job begins.
+    """
+    warmup_us = max(one.warmup_us for one in group)
+    ends_us = max((one.ends_us for one in group if one.ends_us), default=0)
+    # A job without a runtime ends with its data in fio; here it ends with the others, if it begins before.
+    default_us = int(DURATION_S * 1e6) + warmup_us
+    ends_us = max([ends_us, *(one.starts_us + default_us for one in group if one.starts_us >= ends_us)])
+    for one in group:
+        if one.ends_us and one.ends_us != ends_us:
+            _lose(one, "runtime", "all classes of a run end together, with the last of them")
+        if one.warmup_us != warmup_us:
+            _lose(one, "ramp_time", f"all classes of a run have a warm-up of {warmup_us / 1e6:g} s")
+    duration_us = min(max(ends_us - warmup_us, _SHORTEST_US), LONGEST_US)
+    limits = f"it must be from {_SHORTEST_US / 1e6:g} to {LONGEST_US / 1e6:g} s"
+    longest_s = fio_limits.demand(group, on_device=testbed == "device").longest_s()
+    longest_us = int(longest_s * 10) * 100_000
+    asked_us = warmup_us
+    if warmup_us + duration_us > longest_us:
+        if longest_us < _SHORTEST_US:
+            problem = f"{_names(group)}: their outstanding requests are more than a run can hold"
+            raise InputError(job_file, problem, "lower iodepth, numjobs or bs")
+        limits = f"warm-up and duration of a run with these requests are {longest_us / 1e6:g} s at most"
+        warmup_us = min(warmup_us, max(longest_us - duration_us, longest_us // 2))
+        duration_us = min(duration_us, longest_us - warmup_us)
+    for one in group:
+        if one.ends_us and duration_us != ends_us - asked_us:
+            _lose(one, "runtime", f"duration_s: {duration_us / 1e6:g}; {limits}")
+        if one.warmup_us and warmup_us != asked_us:
+            _lose(one, "ramp_time", f"warmup_s: {warmup_us / 1e6:g}; {limits}")
+        if one.starts_us >= warmup_us + duration_us:
+            problem = f"{_names([one])}: begins after {one.starts_us / 1e6:g} s; {limits}"
+            raise InputError(job_file, problem, "lower startdelay, iodepth or numjobs")
+    return warmup_us, duration_us
+
+
+def _names(group: list[Imported]) -> str:
+    shown = ", ".join(f"[{one.job.name}] in line {one.job.line}" for one in group[:3])
+    return _printable(f"{shown} and {len(group) - 3} more" if len(group) > 3 else shown)
 
 
 def _lose(one: Imported, name: str, text: str) -> None:

@@ -76,6 +76,7 @@ class Imported:
         filename: the files that the job names.
         priority: I/O priority; None if the job sets none.
         scheduler: scheduler that the job sets; None if it sets none.
+        starts_us: from the start of the group to that of the job.
         ends_us: from the start of the group to the end of the job; None if it ends with its data.
         warmup_us: its ramp time.
         begins_group: whether it waits for the jobs before it.
@@ -91,6 +92,7 @@ class Imported:
     filename: str = ""
     priority: str | None = None
     scheduler: str | None = None
+    starts_us: int = 0
     ends_us: int | None = None
     warmup_us: int = 0
     begins_group: bool = False
@@ -437,7 +439,7 @@ class _Mapper:
             self.note(
                 step_option, EXPRESSED if fits else LOST, "clients of random access share the whole file"
             )
-        largest = max(bytes_ for bytes_, _ in _sizes_of(recipe))
+        largest = max(bytes_ for bytes_, _ in sizes_of(recipe))
         if total < largest * (clients if sequential else 1) or total > LARGEST_FILE_BYTES:
             raise NotExpressedError(
                 f"a file of {total} bytes holds no request of each client, or is above 1 PiB"
@@ -485,7 +487,7 @@ class _Mapper:
                 closed["think_us"] = pause_us
             self.note(think, fate, f"arrivals.closed.think_us: {pause_us}")
         share = self.result.recipe["read_share"]
-        sizes = _sizes_of(self.result.recipe)
+        sizes = sizes_of(self.result.recipe)
         rates = [one for one in (self.get("rate"), self.get("rate_iops")) if one]
         for option in rates:
             # Reads, then writes; one value is for both.
@@ -528,7 +530,7 @@ class _Mapper:
             text = f"warmup_s: {ramp_us / 1e6:g}"
             late = delay_us > 0 and ramp_us > 0
             self.note(ramp, LOST if late else fate, text + (", from the start of the run" if late else ""))
-        self.result.warmup_us = ramp_us
+        self.result.starts_us, self.result.warmup_us = delay_us, ramp_us
         runtime_us = self.time_us("runtime", 10**6) or 0
         time_based = self.get("time_based")
         is_time_based = self.is_on("time_based") and runtime_us > 0
@@ -597,7 +599,8 @@ class _Mapper:
         return next((one.file for one in self.job.options.values()), Path())
 
 
-def _sizes_of(recipe: dict[str, Any]) -> list[tuple[int, int]]:
+def sizes_of(recipe: dict[str, Any]) -> list[tuple[int, int]]:
+    """Request sizes of a workload in bytes, each with its share in per cent."""
     drawn = recipe["sizes"]["drawn"]
     if "fixed" in drawn:
         return [(drawn["fixed"]["bytes"], 100)]

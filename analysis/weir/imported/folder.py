@@ -186,7 +186,8 @@ def _document(
 
 def _class(one: ClassOutcome) -> dict[str, Any]:
     names = ("name", "workload", "clients", "engine")
-    return {name: getattr(one, name) for name in names} | {"priority": None, "objective": None}
+    found = {name: getattr(one, name) for name in names} | {"priority": None, "objective": None}
+    return found if one.rate_per_s is None else found | {"rate_per_s": one.rate_per_s}
 
 
 def _id(parts: dict[str, Any]) -> str:

@@ -71,6 +71,7 @@ class ClassOutcome:
         figures: metrics of a class, as `weir.derive` names them; empty where there is a table of requests.
         histogram: its response times; None if the program kept none.
         medium: the device or file that it went to; empty if unknown.
+        rate_per_s: the limit that each client kept to; None if there is none, or it is unknown.
     """
 
     name: str
@@ -80,6 +81,7 @@ class ClassOutcome:
     figures: dict[str, Any] = field(default_factory=dict)
     histogram: Histogram | None = None
     medium: str = ""
+    rate_per_s: float | None = None
 
 
 @dataclass(frozen=True)
