@@ -125,7 +125,7 @@ def test_biosnoop_has_the_documented_delays():
 
 @needs_binary
 def test_biosnoop_has_the_requests_that_fio_counted():
-    """Both recorded one run. fio's mean may be 15 % longer: its time in user space and system calls was emulated."""
+    """Both recorded one run. fio's mean may be 15 % longer: its system calls were emulated."""
     outcome = recorded.block_requests(FOREIGN / "biosnoop-0.31.0.txt", "biosnoop")
     rows = pl.from_arrow(outcome.requests)
     own = json.loads((FOREIGN / "biosnoop-0.31.0-fio.json").read_text())["jobs"][0]
