@@ -123,6 +123,21 @@ def test_biosnoop_has_the_documented_delays():
     assert set(rows["class"]) == {"write"}
 
 
+@needs_binary
+def test_biosnoop_has_the_requests_that_fio_counted():
+    """Both recorded one run. fio's mean may be 15 % longer: its system calls were emulated."""
+    outcome = recorded.block_requests(FOREIGN / "biosnoop-0.31.0.txt", "biosnoop")
+    rows = pl.from_arrow(outcome.requests)
+    own = json.loads((FOREIGN / "biosnoop-0.31.0-fio.json").read_text())["jobs"][0]
+    assert set(rows["class"]) == {"read", "write"}
+    for direction in ("read", "write"):
+        one = rows.filter(pl.col("class") == direction)
+        assert one.height == own[direction]["total_ios"] > 0
+        assert one["size_bytes"].sum() == own[direction]["io_bytes"]
+        fio_ns = own[direction]["lat_ns"]["mean"]
+        assert 0.85 * fio_ns < (one["completed_ns"] - one["intended_ns"]).mean() < fio_ns
+
+
 def test_bpftrace_has_a_histogram_and_no_invented_rows():
     outcome = recorded.bpftrace(FOREIGN / "biosnoop-bt.txt")
     given_ms = [

@@ -25,6 +25,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u32 device_count = 0;
 const volatile __u32 devices[MAX_DEVICES] = {}; /* (major << 20) | minor, as the kernel writes dev_t */
 
+/* Masks of request flags. The loader sets those of the kernel; these are the macros of Linux before 6.11. */
+const volatile __u32 rqf_io_stat = 1U << 13;
+const volatile __u32 rqf_flush_seq = 1U << 4;
+
 /* Set by the loader, read on every event: not in the segment of frequently written data. */
 int recording SEC(".data") = RECORDING_OFF;
 __u64 started_ns SEC(".data") = 0;
@@ -63,11 +67,6 @@ static __always_inline __u64 cgroup_of(struct bio *bio)
 
 	return group ? group->blkcg->css.cgroup->kn->id : 0;
 }
-
-/* Bit of a request flag: an enum since Linux 6.11, before that a macro with the given bit. */
-#define flag_bit(name, before_6_11)                                                                                   \
-	(bpf_core_enum_value_exists(enum rqf_flags, name) ? 1U << bpf_core_enum_value(enum rqf_flags, name)          \
-							  : 1U << (before_6_11))
 
 static __always_inline __u64 key_of(struct request *rq)
 {
@@ -277,14 +276,14 @@ static __always_inline int finished(struct request *rq, unsigned int bytes, stru
 {
 	__u32 flags = rq->rq_flags;
 	__u32 group = group_of(rq->cmd_flags) & (GROUPS - 1);
-	int counted = group == GROUP_FLUSH || (flags & flag_bit(__RQF_IO_STAT, 13));
+	int counted = group == GROUP_FLUSH || (flags & rqf_io_stat);
 
 	if (counted)
 		c->sectors[group] += bytes >> 9;
 	if (bytes < rq->__data_len)
 		return 0;
 	/* The block layer's own flush also has the flag, but is finished. */
-	if (group != GROUP_FLUSH && (flags & flag_bit(__RQF_FLUSH_SEQ, 4)))
+	if (group != GROUP_FLUSH && (flags & rqf_flush_seq))
 		return 0;
 	if (counted)
 		c->completed[group]++;

@@ -80,12 +80,6 @@ struct request {
 	__u64 io_start_time_ns;
 };
 
-/* Absent before Linux 6.11, where the flags were macros: see flag_bit() in block.bpf.c. */
-enum rqf_flags {
-	__RQF_FLUSH_SEQ = 1,
-	__RQF_IO_STAT = 8,
-};
-
 enum req_flag_bits {
 	__REQ_FUA = 17,
 	__REQ_PREFLUSH = 18,

@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
+use libbpf_rs::btf::{Btf, types as btf_types};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, Program};
@@ -53,6 +54,19 @@ pub(super) enum Recording {
     Drain = 2,
 }
 
+/// Masks of `__RQF_IO_STAT` and `__RQF_FLUSH_SEQ`; `None` before Linux 6.11, where both were macros.
+///
+/// In 6.12 their enum has no name, so that CO-RE cannot find it.
+fn request_flags(kernel: &Btf<'_>) -> Option<[u32; 2]> {
+    kernel.type_by_kind::<btf_types::Enum<'_>>().find_map(|flags| {
+        let mask = |name: &str| {
+            let bit = flags.iter().find(|member| member.name.is_some_and(|found| found == name))?.value;
+            1_u32.checked_shl(u32::try_from(bit).ok()?)
+        };
+        Some([mask("__RQF_IO_STAT")?, mask("__RQF_FLUSH_SEQ")?])
+    })
+}
+
 /// `SLOTS` of `block.h`.
 const SLOTS: usize = 8192 * 4;
 
@@ -91,6 +105,11 @@ impl<'object> Programs<'object> {
         rodata.device_count = u32::try_from(devices.len()).unwrap_or(0);
         for (slot, disk) in rodata.devices.iter_mut().zip(devices) {
             *slot = disk.kernel_dev();
+        }
+        let kernel = Btf::from_vmlinux().map_err(refuse("reading the kernel's types"))?;
+        if let Some([io_stat, flush_seq]) = request_flags(&kernel) {
+            rodata.rqf_io_stat = io_stat;
+            rodata.rqf_flush_seq = flush_seq;
         }
         open.maps.events.set_max_entries(ring_bytes).map_err(refuse("sizing the ring buffer"))?;
         let full = mode == Mode::Full;
