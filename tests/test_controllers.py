@@ -199,7 +199,8 @@ def test_tenants_have_a_group_each_and_begin_together(groups):
     rows = pl.read_parquet(folder / "requests.parquet").filter(pl.col("completed_ns").is_not_null())
     begun = rows.group_by("class", "client").agg(pl.col("submitted_ns").min() / 1e9)
     assert begun.height == 4
-    assert begun["submitted_ns"].min() >= 0 and begun["submitted_ns"].max() < 0.5, begun
+    # fio tells its first issue in whole milliseconds.
+    assert begun["submitted_ns"].min() > -0.001 and begun["submitted_ns"].max() < 0.5, begun
     assert not list(folder.rglob("go")) and not list(folder.rglob("*.prerun.txt"))
 
 
