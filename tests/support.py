@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,6 +66,30 @@ def weir(*arguments, cwd=ROOT, stdin=None, **environment):
         timeout=PATIENCE_S,
         check=False,
     )
+
+
+def play_role(folder, role, variables, part="main", before=(), **environment):
+    """Plays a part of a role on this machine, behind another command's words; returns code and output."""
+    common = {"weir_state": str(folder / "state"), "ansible_python_interpreter": sys.executable}
+    (folder / "vars.json").write_text(json.dumps(common | variables))
+    task = {"ansible.builtin.include_role": {"name": role, "tasks_from": part}}
+    play = {"hosts": "all", "gather_facts": False, "connection": "local", "tasks": [task]}
+    (folder / "play.json").write_text(json.dumps([play]))
+    playbook = ROOT / ".venv/bin/ansible-playbook"
+    done = subprocess.run(
+        [*before, playbook, "-i", "here,", "-e", f"@{folder / 'vars.json'}", folder / "play.json"],
+        cwd=ROOT,
+        env=os.environ
+        | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_ROLES_PATH": str(ROOT / "ansible/roles")}
+        | environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.returncode, done.stdout
 
 
 def problems_by_schema(kind, document):

@@ -3,11 +3,9 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
-import yaml
-from support import PATIENCE_S, ROOT, WEIR, load_plugin, weir
+from support import ROOT, WEIR, load_plugin, play_role, weir
 
 study, kernel = load_plugin("filter/study"), load_plugin("modules/weir_kernel")
 KERNELS = ROOT / "ansible/roles/guest_image/files/kernel.sh"
@@ -102,41 +100,18 @@ def boot_loader(tmp_path):
     variables = {
         "weir_kernel_boot": "grub",
         "weir_remote": True,
-        "weir_state": str(tmp_path / "state"),
         "weir_host_folder": str(tmp_path),
         "weir_file_systems_state": str(tmp_path / "none"),
         "weir_kernels": {"old": {"image": str(tmp_path / "vmlinuz-6.1.0")}},
         "kernel_boot_names": ["old"],
         "kernel_boot_grub": str(tmp_path),
         "preflight_claimant": {"boot_id": "0", "pid": 1, "started_ticks": 0, "study": "trial"},
-        "ansible_python_interpreter": sys.executable,
     }
-    role = {"ansible.builtin.include_role": {"name": "kernel_boot", "tasks_from": "{{ part }}"}}
-    play = {"hosts": "all", "gather_facts": False, "connection": "local", "tasks": [role]}
-    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
 
     def play(part, before=()):
-        done = subprocess.run(
-            [
-                *before,
-                *(ROOT / ".venv/bin/ansible-playbook", "-i", "here,", tmp_path / "play.yml"),
-                *("-e", json.dumps(variables | {"part": part})),
-            ],
-            cwd=ROOT,
-            env=os.environ
-            | {
-                "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-                "ANSIBLE_ROLES_PATH": str(ROOT / "ansible/roles"),
-                "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        return done.returncode, " ".join(done.stdout.split())
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        code, said = play_role(tmp_path, "kernel_boot", variables, part, before, PATH=path)
+        return code, " ".join(said.split())
 
     return play
 

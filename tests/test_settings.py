@@ -6,13 +6,11 @@ import os
 import re
 import shutil
 import socket
-import subprocess
-import sys
 import urllib.request
 
 import pytest
 import yaml
-from support import PATIENCE_S, ROOT, weir
+from support import ROOT, play_role, weir
 
 STUDY = """\
 name: injected
@@ -279,29 +277,6 @@ def test_an_option_of_a_file_system_is_one_value(tmp_path, filesystem, option, v
 # The roles
 
 
-def _play(folder, role, variables):
-    """Plays a role on this machine; returns what it said."""
-    common = {"weir_state": str(folder / "state"), "ansible_python_interpreter": sys.executable}
-    (folder / "vars.json").write_text(json.dumps(common | variables))
-    playbook = folder / "play.yml"
-    playbook.write_text(
-        yaml.safe_dump([{"hosts": "all", "gather_facts": False, "connection": "local", "roles": [role]}])
-    )
-    done = subprocess.run(
-        [PLAYBOOK, "-i", "here,", "-e", f"@{folder / 'vars.json'}", playbook],
-        cwd=ROOT,
-        env=os.environ
-        | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_ROLES_PATH": str(ROOT / "ansible/roles")},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    return done.returncode, done.stdout
-
-
 @pytest.mark.parametrize("role", ENGINES)
 def test_a_role_declares_the_settings_of_its_server(role):
     specs = yaml.safe_load((ROOT / f"ansible/roles/{role}/meta/argument_specs.yml").read_text())
@@ -321,9 +296,9 @@ def test_a_role_refuses_a_setting_that_is_more_than_a_value(tmp_path, role):
     first = sorted(settings)[0]
     evil = {first: f"1; {LISTENER}"}
     upstream = {"nginx_proxy_upstream": "127.0.0.1:80"} if role == "nginx_proxy" else {}
-    code, said = _play(tmp_path, role, {f"{role}_settings": evil, **upstream})
+    code, said = play_role(tmp_path, role, {f"{role}_settings": evil, **upstream})
     assert code != 0 and first in said and "Validating arguments" in said, said
-    code, said = _play(tmp_path, role, {f"{role}_settings": {"load_module": "x"}, **upstream})
+    code, said = play_role(tmp_path, role, {f"{role}_settings": {"load_module": "x"}, **upstream})
     assert code != 0 and "load_module" in said, said
     assert not (tmp_path / "state").exists()
 
@@ -331,7 +306,7 @@ def test_a_role_refuses_a_setting_that_is_more_than_a_value(tmp_path, role):
 @pytest.mark.parametrize("service", _first_in_all(ENGINES.values()))
 def test_the_binary_refuses_what_a_role_passes_on(tmp_path, service):
     name = sorted(_services()[service])[-1]
-    code, said = _play(
+    code, said = play_role(
         tmp_path,
         "service",
         {
@@ -365,7 +340,7 @@ def test_the_binary_refuses_what_a_role_passes_on(tmp_path, service):
 def test_a_role_refuses_a_variable_that_is_more_than_a_value(tmp_path, role, variables):
     common = {"lab_address": "10.77.0.2", "fs_nfs_server": "here", "fs_nfs_clients": []}
     common |= {f"{role}_folder": str(tmp_path / "run")} if role in ("guard", "fs_lustre") else {}
-    code, said = _play(
+    code, said = play_role(
         tmp_path, role, common | {"weir_points": "/mnt", "weir_root": str(tmp_path)} | variables
     )
     assert code != 0 and "for unsafe characters" in said, said

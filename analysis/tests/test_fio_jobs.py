@@ -500,6 +500,28 @@ def test_what_no_run_can_hold_is_refused(tmp_path, capsys, lines, arguments, pro
 
 
 @pytest.mark.skipif(not BINARY.exists(), reason="target/release/weir is not built: make setup")
+def test_the_command_that_is_named_next_works(tmp_path, capsys):
+    file = tmp_path / "j.fio"
+    file.write_text(WHOLE)
+    assert main(["import", "fio", str(file), "--to", str(tmp_path / "a b")]) == 0
+    (command,) = re.findall(r"^next: (.*)$", capsys.readouterr().out, re.MULTILINE)
+    environment = os.environ | {"PATH": f"{BINARY.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", command], cwd="/", env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, (command, done.stderr)
+
+
+def test_an_import_without_the_binary_says_that_it_is_not_checked(tmp_path, capsys, monkeypatch):
+    def absent():
+        raise InputError("weir", "is absent", "make setup")
+
+    monkeypatch.setattr(fio_limits.locate, "binary", absent)
+    file = tmp_path / "j.fio"
+    file.write_text(WHOLE)
+    assert main(["import", "fio", str(file), "--to", str(tmp_path)]) == 0
+    assert "not checked: there is no weir binary" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not BINARY.exists(), reason="target/release/weir is not built: make setup")
 def test_the_last_of_many_studies_is_checked(tmp_path, capsys):
     file = tmp_path / "j.fio"
     text = WHOLE + "".join(f"[{number}]\nstonewall\n" for number in range(70))

@@ -456,10 +456,12 @@ def _classes(document: dict[str, Any], path: Path) -> tuple[AppClass, ...]:
 def _rate_per_s(entry: dict[str, Any], path: Path) -> float | None:
     """The limit of a closed loop: that of its workload, or the one that an imported class has itself."""
     of: Any = entry
-    for name in () if "rate_per_s" in entry else ("recipe", "arrivals", "closed"):
-        of = of.get(name) if isinstance(of, dict) else None
-    has_limit = isinstance(of, dict) and of.get("rate_per_s") is not None
-    return float(field(of, path, "rate_per_s", NUMBER)) if has_limit else None
+    if "rate_per_s" not in entry:
+        for name in ("recipe", "arrivals", "closed"):
+            of = of.get(name) if isinstance(of, dict) else None
+    if not isinstance(of, dict) or of.get("rate_per_s") is None:
+        return None
+    return float(field(of, path, "rate_per_s", NUMBER))
 
 
 def _objective(entry: dict[str, Any], path: Path) -> dict[str, Any] | None:

@@ -172,15 +172,14 @@ def tenants(rows: pl.DataFrame) -> Figure:
         for name in names
         for number in numbers
     }
-    figure = plots.points(
+    return plots.points(
         plots.tabled(found, "panel", "mechanism", "tenants"), x="tenants", hue="mechanism", col="panel",
         order={"mechanism": names, "tenants": numbers, "panel": list(titles.values())},
-        words={"tenants": "tenants beside the newcomer"}, sharey=False, height=2.6,
-        note="Bars: 95 % confidence intervals over repetitions. Unbounded: the newcomer never has its share.",
+        words={"tenants": "tenants beside the newcomer", "panel": "", titles["p99_ms"]: "tenants' p99 (ms)"},
+        sharey=False, height=2.6,
+        note="Bars: 95 % confidence intervals over repetitions. Unbounded: in at least one repetition "
+        "the newcomer never has its share.",
     )  # fmt: skip
-    for axis in figure.axes:
-        axis.title.set_text(axis.title.get_text().removeprefix("panel "))
-    return figure
 
 
 def rates(rows: pl.DataFrame) -> Figure:

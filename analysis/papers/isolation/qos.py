@@ -20,9 +20,8 @@ WHOLE_SHARE = 0.95
 PROTECTED = 1.1
 #: The kernel's order of the model's parameters (Documentation/admin-guide/cgroup-v2.rst, io.cost.model).
 MODEL = ("rbps", "rseqiops", "rrandiops", "wbps", "wseqiops", "wrandiops")
-
-#: The kernel does not move the rate.
-WHOLE_RATE = "enable=1 ctrl=user rpct=0 wpct=0 min=100.00 max=100.00"
+#: Line of io.cost.qos under which the kernel does not move the rate.
+FIXED_RATE = "enable=1 ctrl=user rpct=0 wpct=0 min=100.00 max=100.00"
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def parameters(model: dict[str, float], chosen: list[Solution]) -> str:
             f"# {one.name}: {number(one.vrate)} % of the measured model, slowdown {number(one.slowdown)}, "
             f"utilisation {number(one.utilisation)}",
             f"echo 'MAJ:MIN ctrl=user model=linear {words}' >/sys/fs/cgroup/io.cost.model",
-            f"echo 'MAJ:MIN {WHOLE_RATE}' >/sys/fs/cgroup/io.cost.qos",
+            f"echo 'MAJ:MIN {FIXED_RATE}' >/sys/fs/cgroup/io.cost.qos",
             f"# in a study: hold.io_cost: {words}",
         ]
     return "\n".join(lines) + "\n"

@@ -72,8 +72,8 @@ def demand(group: Iterable[Imported], *, on_device: bool) -> Demand:
     return Demand(rate_per_s, fixed_bytes, _ROW_BYTES if on_device else 0.0)
 
 
-def check(job_file: Path, files: Mapping[str, str]) -> None:
-    """Lets `weir check` judge the files, in a folder of their own. Without the binary nothing is checked.
+def check(job_file: Path, files: Mapping[str, str]) -> bool:
+    """Lets `weir check` judge the files, in a folder of their own; False without the binary, nothing checked.
 
     Args:
         job_file: the job file, for the error.
@@ -85,7 +85,7 @@ def check(job_file: Path, files: Mapping[str, str]) -> None:
     try:
         binary = locate.binary()
     except InputError:
-        return
+        return False
     for part in _parts(files):
         try:
             found = _refused(binary, part)
@@ -98,6 +98,7 @@ def check(job_file: Path, files: Mapping[str, str]) -> None:
                 f"makes a study that `weir check` refuses: {found}",
                 "change the job file, --target-size or --profile; nothing was written",
             )
+    return True
 
 
 def _parts(files: Mapping[str, str]) -> Iterator[dict[str, str]]:

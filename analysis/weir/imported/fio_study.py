@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import os
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -52,12 +53,14 @@ def command(options: argparse.Namespace, console: Console) -> Outcome:
     imported = [workload(job, target_bytes) for job in fio_jobs.read(path, variables)]
     stem = _name(options.name or path.name.removesuffix(".fio"), [], "job")
     files = _files(_printable(path.name), stem, imported, options)
-    fio_limits.check(path, files)
+    is_checked = fio_limits.check(path, files)
     folder = options.to or locate.project() or Path.cwd()
     if not options.dry_run:
         _write(folder, files)
     written = [str(folder / name) for name in files]
     _report(path, imported, written, options, console)
+    if not is_checked:
+        console.print("not checked: there is no weir binary (call weir check with one before a run)")
     jobs = [
         {
             "job": one.job.name,
@@ -312,4 +315,9 @@ def _report(
         say(f"incomplete: {lost} options are lost (exit code {INCOMPLETE})")
     studies = [Path(name) for name in written if Path(name).parent.name == "studies"]
     if studies and not options.dry_run:
-        say(f"next: weir check {studies[0]}; make study STUDY={studies[0].stem}")
+        # weir looks for the workloads of a study in the project.
+        if options.to and options.to.resolve() != locate.project():
+            project = shlex.quote(str(options.to.resolve()))
+            say(f"next: {locate.ROOT_VARIABLE}={project} weir check {shlex.quote(str(studies[0].resolve()))}")
+        else:
+            say(f"next: weir check {studies[0]}; make study STUDY={studies[0].stem}")

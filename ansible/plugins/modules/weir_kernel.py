@@ -219,8 +219,8 @@ def default_image(text, saved):
         text: Content of grub.cfg.
         saved: The saved entry of grubenv.
     """
-    chosen = [name for name in re.findall(r"""^\s*set default="(.*)"$""", text, re.MULTILINE)]
-    chosen = [name for name in chosen if name != "${next_entry}"]
+    given = re.findall(r"""^\s*set default="(.*)"$""", text, re.MULTILINE)
+    chosen = [name for name in given if name != "${next_entry}"]
     if not chosen:
         return ""
     # grub boots the first entry if none is saved, and the first one of a submenu.
