@@ -5,45 +5,21 @@
 The guest is one of `make hosts`. Emulation shows which kernel ran, not how fast it is.
 """
 
-import json
 import os
 import re
 import subprocess
 
 import pytest
+from kernel_study import Controller
 from support import ROOT
 
 pytestmark = pytest.mark.guest
 
-STUDY = """\
-name: {name}
-question: Which kernel serves small random reads faster?
-testbed: device
-seed: 7
-repetitions: {repetitions}
-warmup_s: 1
-duration_s: 4
-storage: {{profile: ssd-sata, heads: 1, size_mib: 64}}
-capture: optional
-classes:
-  text:
-    # One request at a time: an emulated processor sends scheduled requests late (R-LATE).
-    workload: random-4k
-    with: {{files.size: {{fixed: {{bytes: 33554432}}}}, arrivals.closed.depth: 1}}
-    clients: 1
-factors:
-  kernel: [{kernels}]
-  scheduler: [{schedulers}]
-hold: {{filesystem: raw, architecture: partitioned}}
-duplicate: false
-"""
 PACKAGES = {
     "stable": {"package": "linux-image-amd64"},
     "next": {"package": "linux-image-amd64", "release": "bookworm-backports"},
 }
 INVENTORY = ".weir/hosts/inventory.yml"
-#: A boot under software emulation takes minutes.
-LIMIT_S = 3600
 
 
 @pytest.fixture(scope="module")
@@ -65,82 +41,35 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def play(tmp_path_factory, files):
-    """Calls a playbook for a guest of its own; takes the guest down at the end."""
+def controller(tmp_path_factory, files):
+    """The controller of a guest of its own, which is taken down at the end."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
     if (ROOT / INVENTORY).exists():
         pytest.skip("test hosts are up: make hosts-down")
-    folder = tmp_path_factory.mktemp("kernels")
     state = f"/run/weir-hosts-{os.getpid()}"
-    variables = {
-        "weir_kernels": PACKAGES | files,
-        "weir_results": str(folder / "results"),
-        "hosts_qemu_count": 1,
-        "hosts_qemu_first_port": 22781,
-        "hosts_qemu_state": state,
-        "test_hosts_state": state,
-    }
-
-    def play(playbook, inventory, **extra):
-        done = subprocess.run(
-            [
-                ROOT / ".venv/bin/ansible-playbook",
-                *("-i", ROOT / inventory, ROOT / f"ansible/playbooks/{playbook}.yml"),
-                *("-e", json.dumps(variables | extra)),
-            ],
-            cwd=ROOT,
-            env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout[-8000:]
-        return done.stdout
-
-    play.folder = folder
+    controller = Controller(
+        tmp_path_factory.mktemp("kernels"),
+        ROOT / INVENTORY,
+        weir_kernels=PACKAGES | files,
+        hosts_qemu_count=1,
+        hosts_qemu_first_port=22781,
+        hosts_qemu_state=state,
+        test_hosts_state=state,
+    )
+    here = ROOT / "ansible/inventories/localhost.yml"
     try:
-        play("hosts", "ansible/inventories/localhost.yml", kind="qemu")
-        play("prepare_hosts", INVENTORY)
-        yield play
+        controller.play("hosts", here, kind="qemu")
+        controller.play("prepare_hosts")
+        yield controller
     finally:
-        play("hosts_down", "ansible/inventories/localhost.yml")
+        controller.play("hosts_down", here)
 
 
-def carry_out(play, name, **of):
-    """Runs a study in the guest; returns its output, and run.json, host.json and verdict.json of each run."""
-    study = play.folder / f"{name}.yml"
-    study.write_text(STUDY.format(name=name, **of))
-    output = play("study", INVENTORY, study=str(study))
-    results = play.folder / "results" / name
-    read = [
-        tuple(
-            json.loads((results / run["id"] / file).read_text())
-            for file in ("run.json", "host.json", "verdict.json")
-        )
-        for run in json.loads((results / "plan.json").read_text())["runs"]
-    ]
-    for resolved, host, verdict in read:
-        # No rule for scheduled requests applies, so emulation breaks none.
-        assert verdict["status"] == "valid", verdict
-        booted = host["kernel"]
-        assert booted["name"] == resolved["settings"]["kernel"]
-        assert booted["release"] == host["system"]["kernel_release"]
-    # The guest has its own kernel again, and no record is left.
-    assert "booting its own kernel" in output
-    again = play("study", INVENTORY, study=str(study))
-    assert f"{len(read)} runs, 0 of them to do" in again and "booting" not in again
-    assert "R-HOST" not in output + again
-    return output, read
-
-
-def test_each_run_has_the_kernel_of_its_level(play, files):
+def test_each_run_has_the_kernel_of_its_level(controller, files):
     """This test will boot a guest six times."""
-    output, runs = carry_out(
-        play, "kernels", kernels="patched, next", schedulers="none, mq-deadline", repetitions=2
+    output, runs = controller.carry_out(
+        "kernels", kernels="patched, next", schedulers="none, mq-deadline", repetitions=2
     )
     assert len(runs) == 8
     boots, images = [], {}
@@ -163,9 +92,9 @@ def test_each_run_has_the_kernel_of_its_level(play, files):
     assert re.search(answer, " ".join(output.split())), output[-4000:]
 
 
-def test_a_package_and_its_file_are_the_same_kernel(play):
+def test_a_package_and_its_file_are_the_same_kernel(controller):
     """This test will boot a guest three times."""
-    _, runs = carry_out(play, "files", kernels="stable, built", schedulers="none", repetitions=1)
+    _, runs = controller.carry_out("files", kernels="stable, built", schedulers="none", repetitions=1)
     booted = {host["kernel"]["name"]: host["kernel"] for _, host, _ in runs}
     assert re.fullmatch(r"linux-image-\S+ \S+", booted["built"]["source"])
     assert booted["built"]["source"] == booted["stable"]["source"]
