@@ -32,7 +32,9 @@ printf '%s\n' "${images[@]}" >"$to/kernels"
 newest=${images[-1]}
 mkdir -p "$root/boot/grub"
 cp --recursive "$root/usr/lib/grub/i386-pc" "$root/boot/grub/"
+chroot "$root" grub-editenv /boot/grub/grubenv create
 cat >"$root/boot/grub/grub.cfg" <<END
+set timeout=0
 menuentry first {
     linux $newest root=/dev/vda1 rw net.ifnames=0 console=ttyS0
     initrd ${newest/vmlinuz/initrd.img}

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.guest
 
 PACKAGES = {
     "stable": {"package": "linux-image-amd64"},
-    "next": {"package": "linux-image-amd64", "release": "bookworm-backports"},
+    "next": {"package": "linux-image-amd64", "release": "trixie-backports"},
 }
 INVENTORY = ".weir/hosts/inventory.yml"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the image `weir` of Containerfile from dist/, and uses it as docs/how-to/install.md says. Removes image and containers.
+# Builds the images of Containerfile: `weir` from dist/, which is used as docs/how-to/install.md says, and `develop`, in which a clone
+# is set up as .devcontainer does. Removes images and containers.
 # The base is a clean root of Debian 12 made here, so that no registry of images is needed. Needs root, podman or apt-get.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -52,10 +53,13 @@ arguments=(--isolation chroot --network host --build-arg BASE=localhost/bookworm
 for name in PIP_CERT PIP_INDEX_URL PIP_FIND_LINKS SSL_CERT_FILE; do
     [[ -z ${!name:-} ]] || arguments+=(--env "$name=${!name}")
 done
-logged "$place/build.log" "${podman[@]}" build "${arguments[@]}" --target weir --tag weir . || {
-    tail -20 "$place/build.log" >&2
-    fail "podman build"
+build() {
+    logged "$place/$1.log" "${podman[@]}" build "${arguments[@]}" --target "$1" --tag "$1" . || {
+        tail -20 "$place/$1.log" >&2
+        fail "podman build --target $1"
+    }
 }
+build weir
 
 say "a study in virtual time, as the user's folder is mounted"
 mkdir "$place/work"
@@ -77,4 +81,19 @@ if [[ -e /dev/fuse && -e /dev/loop-control ]]; then
 else
     say "no /dev/fuse or no loop devices here: no study on devices"
 fi
-say "the image works"
+
+say "the image develop, and set-up of a clone in it (about 10 minutes)"
+build develop
+mkdir "$place/clone"
+git ls-files -z | tar --create --null --files-from - | tar --extract --directory "$place/clone"
+settings=(--env CARGO_HOME=/opt/cargo)
+for name in $(compgen -e | grep -E '^(PIP_(CERT|INDEX|EXTRA_INDEX|TRUSTED|DEFAULT_TIMEOUT)|UV_|CARGO_(HTTP|NET|REGISTR|SOURCE)|SSL_CERT)'); do
+    settings+=(--env "$name=${!name}")
+done
+"${run[@]}" "${settings[@]}" --volume "$place/clone:/weir" --workdir /weir --entrypoint sh develop -c 'make setup && target/release/weir --version' \
+    >"$place/setup.log" 2>&1 || {
+    tail -40 "$place/setup.log" >&2
+    fail "make setup in the image develop"
+}
+say "$(tail -1 "$place/setup.log")"
+say "the images work"

@@ -6,6 +6,7 @@ set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 to=$(realpath --canonicalize-missing "$1") kind=$2 what=$3
 shift 3
+debs=()
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
@@ -27,10 +28,16 @@ package)
     fi
     # linux-image-amd64 depends on the package that has the kernel.
     package=$(apt-cache "${apt[@]}" depends --important "$what" | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -n 1)
-    apt-get "${apt[@]}" -o APT::Sandbox::User=root download --quiet --quiet "${package:-$what}"
-    deb=$(echo "$work"/*.deb)
+    package=${package:-$what}
+    # Newer packages are split: linux-image-VERSION has no file, and depends on those of image and modules.
+    mapfile -t parts < <(apt-cache "${apt[@]}" depends --important "$package" | sed -n 's/^ *Depends: \(linux-[a-z]*-[0-9].*\)$/\1/p')
+    apt-get "${apt[@]}" -o APT::Sandbox::User=root download --quiet --quiet "$package" "${parts[@]}"
+    debs=("$work/${package}_"*.deb)
+    for part in "${parts[@]}"; do
+        debs+=("$work/${part}_"*.deb)
+    done
     ;;
-deb) deb=$what ;;
+deb) debs=("$what") ;;
 image)
     image=$what
     echo "$what" >"$work/source"
@@ -42,12 +49,17 @@ image)
     exit 2
     ;;
 esac
-if [[ -n ${deb:-} ]]; then
-    dpkg-deb --show --showformat '${Package} ${Version}\n' "$deb" >"$work/source"
-    dpkg-deb --extract "$deb" "$root"
+if ((${#debs[@]})); then
+    dpkg-deb --show --showformat '${Package} ${Version}\n' "${debs[0]}" >"$work/source"
+    for deb in "${debs[@]}"; do
+        dpkg-deb --extract "$deb" "$root"
+    done
     [[ ! -d $root/usr/lib/modules ]] || cp -a "$root/usr/lib/modules/." "$root/lib/modules"
-    image=$(echo "$root"/boot/vmlinuz-*)
-    [[ -f $image ]] || { echo "$deb: has no boot/vmlinuz-*: name a package of a kernel image" >&2; exit 2; }
+    image=$(find "$root" -name 'vmlinuz*' -type f -print -quit)
+    [[ -n $image ]] || {
+        echo "$what: has no file vmlinuz*: name a package that has a kernel image, or as \`package\` one that depends on it" >&2
+        exit 2
+    }
 fi
 
 # In the order in which they are to be loaded; what is built in has no file. Without modules everything is built in.
