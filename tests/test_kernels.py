@@ -1,5 +1,6 @@
 """The factor `kernel`: order of the boots, images and menus of boot loaders, and what is refused."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -314,18 +315,68 @@ def test_virtual_time_has_no_kernels(tmp_path):
     assert "factors.kernel: is a setting of the kernel without a counterpart in virtual time" in done.stderr
 
 
+def _package(folder, name, depends="", files=()):
+    """Builds a Debian package; returns its paragraph of a list of packages."""
+    root = folder / name
+    control = f"Package: {name}\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example>\nDescription: x\n"
+    control += f"Depends: {depends}\n" if depends else ""
+    for file, content in [("DEBIAN/control", control), *files]:
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text(content)
+    deb = folder / f"{name}_1_all.deb"
+    subprocess.run(["dpkg-deb", "--build", root, deb], check=True, capture_output=True)
+    content = deb.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return f"{control}Filename: ./{deb.name}\nSize: {len(content)}\nSHA256: {digest}\n\n"
+
+
+def test_packages_that_are_split_are_put_together(tmp_path):
+    """This test will build packages like those of Linux 7.3 in Debian 13's backports."""
+    modules = "usr/lib/modules/9.9-x"
+    built_in = "".join(f"kernel/{name}.ko\n" for name in ("virtio_pci", "virtio_blk", "ext4"))
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / "Packages").write_text(
+        _package(repository, "linux-image-x", "linux-image-9.9-x")
+        + _package(repository, "linux-image-9.9-x", "linux-binary-9.9-x (= 1), linux-modules-9.9-x")
+        + _package(repository, "linux-binary-9.9-x", files=[(f"{modules}/vmlinuz", "the image")])
+        + _package(repository, "linux-modules-9.9-x", files=[(f"{modules}/modules.builtin", built_in)])
+    )
+    (tmp_path / "sources.list").write_text(f"deb [trusted=yes] file:{repository} ./\n")
+    (tmp_path / "lists/partial").mkdir(parents=True)
+    settings = {
+        "Dir::Etc::sourcelist": tmp_path / "sources.list",
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State::lists": tmp_path / "lists",
+        "Dir::Cache::pkgcache": "",
+        "Dir::Cache::srcpkgcache": "",
+        "APT::Sandbox::User": "root",
+    }
+    (tmp_path / "apt.conf").write_text("".join(f'{name} "{value}";\n' for name, value in settings.items()))
+    environment = os.environ | {"APT_CONFIG": str(tmp_path / "apt.conf")}
+    subprocess.run(["apt-get", "update"], env=environment, check=True, capture_output=True)
+    done = subprocess.run(
+        [KERNELS, tmp_path / "out", "package", "linux-image-x"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/vmlinuz").read_text() == "the image"
+    assert (tmp_path / "out/source").read_text() == "linux-image-9.9-x 1\n"
+    listed = ["debugfs", "-R", "ls -p /9.9-x", tmp_path / "out/modules.img"]
+    assert "modules.builtin" in subprocess.run(listed, check=True, capture_output=True, text=True).stdout
+
+
 def test_what_is_no_kernel_is_not_packed(tmp_path):
     """This test will build a package without a kernel."""
-    control = tmp_path / "package/DEBIAN/control"
-    control.parent.mkdir(parents=True)
-    control.write_text(
-        "Package: nothing\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example>\nDescription: x\n"
-    )
-    subprocess.run(
-        ["dpkg-deb", "--build", tmp_path / "package", tmp_path / "x.deb"], check=True, capture_output=True
-    )
+    _package(tmp_path, "nothing")
     done = subprocess.run(
-        [KERNELS, tmp_path / "out", "deb", tmp_path / "x.deb"], capture_output=True, text=True, check=False
+        [KERNELS, tmp_path / "out", "deb", tmp_path / "nothing_1_all.deb"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.returncode == 2 and "has no boot/vmlinuz-*" in done.stderr, done.stderr
+    assert done.returncode == 2 and "has no file vmlinuz*" in done.stderr, done.stderr
     assert not (tmp_path / "out").exists()
