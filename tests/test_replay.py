@@ -200,3 +200,17 @@ def test_all_operations_reach_a_block_device(mixed, tmp_path):
         assert done.returncode == 2
     finally:
         subprocess.run(["losetup", "--detach", disk], check=True)
+
+
+def test_what_cannot_be_polled_for_is_refused(recorded, mixed, disk, tmp_path):
+    """This test will ask for IOPOLL with flushes in the stream, and on a disk without a polling queue."""
+    out = tmp_path / "out.parquet"
+    options = ("--target", disk, "--out", out, "--allow-writes", "--poll-completions")
+    done = weir("replay", mixed, *options, "yes")
+    assert done.returncode == 2 and "3 flushes, discards or zeroings" in done.stderr, done.stderr
+    if all(queue.read_text() == "0\n" for queue in Path("/sys/block").glob("*/queue/io_poll")):
+        done = weir("replay", recorded, *options, "yes")
+        assert done.returncode == 2 and f"{disk}: its completions cannot be polled for" in done.stderr
+    assert not out.exists() and disk.read_bytes() == bytes(4 << 20)
+    done = weir("replay", recorded, *options, "no", "--json")
+    assert done.returncode == 0 and not json.loads(done.stdout)["submission"]["poll_completions"]

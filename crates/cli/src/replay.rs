@@ -15,7 +15,7 @@ use weir_host::clock;
 use weir_records::{Request, TableReader, TableWriter};
 use weir_replayer::{
     Check, Dependent, Fidelity, Inference, Layout, Looped, Options, Pause, Paused, Reordered, Repeat, Route,
-    StreamSummary, Targets, replay, shifted,
+    StreamSummary, Targets, check_polling, replay, shifted,
 };
 use weir_vocabulary::IoPriority;
 
@@ -99,6 +99,10 @@ pub struct Args {
     /// Use SQPOLL: a kernel thread per ring polls for submissions and occupies a CPU. Default: chosen by measurement
     #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
     poll: Option<bool>,
+    /// Use IOPOLL: poll the device for completions in place of interrupts, which occupies a CPU per ring. For devices with polling
+    /// queues, and streams of reads and writes. Default: chosen by measurement
+    #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
+    poll_completions: Option<bool>,
     /// Allow other programs to write to the same block device
     #[arg(long)]
     shared: bool,
@@ -120,6 +124,9 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let mut shape = Shape::new(&args)?;
     let (summary, recorded) = check(&args, &targets)?;
     shape.check(&args, summary, recorded)?;
+    if args.poll_completions == Some(true) {
+        check_polling(&targets).map_err(bad_input)?;
+    }
     if shape.summary.requests == 0 {
         return Err(bad_input(format!("{}: no requests to send", args.stream.display())));
     }
@@ -165,6 +172,7 @@ fn options(args: &Args) -> anyhow::Result<Options> {
         seed: args.seed,
         rings: args.rings.map(usize::from),
         polled: args.poll,
+        poll_completions: args.poll_completions,
         ..Options::default()
     })
 }
@@ -301,6 +309,13 @@ impl Shape {
         if requests == 0 {
             return Ok(());
         }
+        if args.poll_completions == Some(true) && !self.has_only_transfers() {
+            return Err(bad_input(format!(
+                "--poll-completions yes: {stream} has {} flushes, discards or zeroings, whose completions cannot be polled for; \
+                 leave it out",
+                requests - self.summary.transfers
+            )));
+        }
         let rounds = self.rounds(args);
         if rounds * requests as f64 > MOST_REQUESTS {
             return Err(bad_input(format!(
@@ -308,6 +323,10 @@ impl Shape {
             )));
         }
         Ok(())
+    }
+
+    fn has_only_transfers(&self) -> bool {
+        self.summary.transfers == self.summary.requests
     }
 
     /// Rounds of the stream, the last one perhaps in part.
@@ -393,6 +412,7 @@ fn send(
         // Who gives the epoch gives it shortly before.
         peak_per_s: (!args.await_epoch).then_some(summary.peak_per_s / options.timescale),
         dependencies: shape.inference.is_some(),
+        only_transfers: shape.has_only_transfers(),
         ..options.clone()
     };
     let bar = progress_bar((shape.rounds(args) * summary.requests as f64) as u64);
@@ -484,6 +504,7 @@ fn print_certificate(fidelity: &Fidelity) {
     let submission = &fidelity.submission;
     let ways = [
         (submission.polled, "polled submissions"),
+        (submission.poll_completions, "polled completions"),
         (submission.fixed_files, "registered files"),
         (submission.fixed_buffers, "registered buffers"),
     ];

@@ -14,6 +14,8 @@ pub struct StreamSummary {
     pub requests: u64,
     /// Requests that change data: writes, discards, zeroings.
     pub writes: u64,
+    /// Reads and writes: requests that transfer data.
+    pub transfers: u64,
     /// Bytes of all requests.
     pub bytes: u64,
     /// The earliest intended time, ns; `None` without requests.
@@ -62,6 +64,7 @@ impl<'a> Check<'a> {
         let summary = &mut self.summary;
         summary.requests += 1;
         summary.writes += u64::from(request.op.changes_data());
+        summary.transfers += u64::from(request.op.data().is_some());
         summary.bytes += request.size_bytes;
         let latest = summary.last_intended_ns.unwrap_or(request.intended_ns);
         summary.disorder_ns = summary.disorder_ns.max(latest.saturating_sub(request.intended_ns));

@@ -78,6 +78,17 @@ pub enum Error {
         /// What it may be.
         allowed: &'static str,
     },
+    /// Completions of a target cannot be polled for.
+    #[error(
+        "target {path}: its completions cannot be polled for: {reason}. Leave --poll-completions out, or give the driver polling \
+         queues (such as nvme.poll_queues=2 on the kernel's command line)"
+    )]
+    NoPolling {
+        /// The target.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// The ring could not be made or used.
     #[error("io_uring: {doing}: {source}{hint}")]
     Ring {

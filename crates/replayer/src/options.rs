@@ -43,6 +43,10 @@ pub struct Options {
     pub rings: Option<usize>,
     /// Whether a kernel thread for each ring polls for submissions; `None` if it pays on this machine.
     pub polled: Option<bool>,
+    /// Whether completions are polled for (`IORING_SETUP_IOPOLL`), which devices with polling queues permit; `None` if it pays.
+    pub poll_completions: Option<bool>,
+    /// Whether the stream is known to have reads and writes only: completions of other requests cannot be polled for.
+    pub only_transfers: bool,
     /// The highest rate that is expected, in requests per second. With a rate, preparations may take 100 ms, before which the
     /// epoch must not be. `None`: not known; one ring and no registered buffers, prepared within a few ms.
     pub peak_per_s: Option<f64>,
@@ -65,6 +69,8 @@ impl Default for Options {
             max_buffer_bytes: 2 << 30,
             rings: None,
             polled: None,
+            poll_completions: None,
+            only_transfers: false,
             peak_per_s: None,
             dependencies: false,
             progress: Arc::default(),

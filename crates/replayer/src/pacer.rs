@@ -93,7 +93,7 @@ impl<'a> Pacer<'a> {
     ) -> Result<Self, Error> {
         thread::sleep_precisely();
         let scheduling = options.fifo_priority.map_or(Scheduling::Other, thread::request_fifo);
-        let mut ring = Ring::new(submission.polled)?;
+        let mut ring = Ring::new(submission.polled, submission.poll_completions)?;
         let most_bytes = options.max_buffer_bytes / submission.rings;
         let is_fast = options.peak_per_s.is_some_and(|peak_per_s| peak_per_s >= ARENA_FROM_PER_S);
         let pool = if is_fast { Pool::with_arena(most_bytes) } else { Pool::new(most_bytes) };

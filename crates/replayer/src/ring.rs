@@ -5,6 +5,8 @@ use std::os::fd::RawFd;
 
 use io_uring::types::{CancelBuilder, Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
+use weir_host::clock::monotonic_ns;
+use weir_host::thread;
 use weir_records::Op;
 
 use crate::Error;
@@ -22,6 +24,8 @@ const WORKERS: u32 = 512;
 const POLLER_IDLE_MS: u32 = 1000;
 /// `BLOCK_URING_CMD_DISCARD` of `linux/blkdev.h`: `addr` is the first byte, the first 8 bytes of the command the length.
 const BLOCK_DISCARD: u32 = 0x12 << 8;
+/// `IORING_ENTER_GETEVENTS` of `linux/io_uring.h`.
+const GET_EVENTS: u32 = 1;
 /// Index of the arena among registered buffers, the only one.
 const ARENA: u16 = 0;
 
@@ -68,6 +72,8 @@ macro_rules! entry {
 pub(crate) struct Ring {
     uring: IoUring,
     ways: Ways,
+    /// Requests that were queued and whose completions were not taken.
+    in_flight: u64,
     /// Number of times that the completion queue was full.
     pub overflows: u64,
 }
@@ -77,6 +83,8 @@ pub(crate) struct Ring {
 pub(crate) struct Ways {
     /// A kernel thread polls for submissions.
     pub polled: bool,
+    /// Completions are polled for: no interrupt reports them.
+    pub poll_completions: bool,
     /// Completions are posted when the thread enters the kernel or asks: no interrupt of its CPU for each.
     pub cooperative: bool,
     /// Files are registered.
@@ -92,8 +100,10 @@ pub(crate) struct Completion {
 }
 
 impl Ring {
-    /// A ring for the calling thread only. `polled`: a kernel thread polls for submissions.
-    pub fn new(polled: bool) -> Result<Self, Error> {
+    /// A ring for the calling thread only. `polled`: a kernel thread polls for submissions. `poll_completions`: completions are
+    /// polled for, by that thread or by the calling one; only reads and writes of files that were opened for direct transfers, on
+    /// devices with polling queues, succeed then.
+    pub fn new(polled: bool, poll_completions: bool) -> Result<Self, Error> {
         let failed = |source: io::Error| Error::Ring {
             doing: "cannot be set up",
             hint: match source.raw_os_error() {
@@ -104,13 +114,13 @@ impl Ring {
             },
             source,
         };
-        let (uring, cooperative) = match (polled, set_up(polled, true)) {
+        let (uring, cooperative) = match (polled, set_up(polled, poll_completions, true)) {
             (false, Ok(uring)) => (uring, true),
             // Before Linux 6.0 the kernel knows no cooperative ring.
             (false, Err(error)) if error.raw_os_error() == Some(libc::EINVAL) => {
-                (set_up(polled, false).map_err(failed)?, false)
+                (set_up(polled, poll_completions, false).map_err(failed)?, false)
             }
-            (true, _) => (set_up(polled, false).map_err(failed)?, false),
+            (true, _) => (set_up(polled, poll_completions, false).map_err(failed)?, false),
             (false, Err(error)) => return Err(failed(error)),
         };
         let failed = |source| Error::Ring {
@@ -119,8 +129,8 @@ impl Ring {
             source,
         };
         uring.submitter().register_iowq_max_workers(&mut [WORKERS, 0]).map_err(failed)?;
-        let ways = Ways { polled, cooperative, ..Ways::default() };
-        Ok(Ring { uring, ways, overflows: 0 })
+        let ways = Ways { polled, poll_completions, cooperative, ..Ways::default() };
+        Ok(Ring { uring, ways, in_flight: 0, overflows: 0 })
     }
 
     /// Registers files, at the places of [`Transfer::file`], and memory for data: the kernel then looks up no file and pins
@@ -189,14 +199,33 @@ impl Ring {
             doing: "its submission queue is full",
             source: io::Error::from_raw_os_error(libc::EAGAIN),
             hint: "",
-        })
+        })?;
+        self.in_flight += 1;
+        Ok(())
     }
 
     /// Queues a request that does nothing.
     pub fn push_nothing(&mut self, slot: u64) -> Result<(), Error> {
         // SAFETY: there is no data and no descriptor.
         let pushed = unsafe { self.uring.submission().push(&opcode::Nop::new().build().user_data(slot)) };
-        pushed.map_err(|_| refused(io::Error::from_raw_os_error(libc::EAGAIN)))
+        pushed.map_err(|_| refused(io::Error::from_raw_os_error(libc::EAGAIN)))?;
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    /// Whether the calling thread polls devices for completions.
+    fn polls(&self) -> bool {
+        self.ways.poll_completions && !self.ways.polled && self.in_flight > 0
+    }
+
+    /// Polls the devices once.
+    fn poll(&self) -> Result<(), Error> {
+        // SAFETY: no argument is passed by address.
+        match unsafe { self.uring.submitter().enter::<libc::sigset_t>(0, 0, GET_EVENTS, None) } {
+            Ok(_) => Ok(()),
+            Err(error) if is_transient(&error) => Ok(()),
+            Err(source) => Err(Error::Ring { doing: "cannot poll for completions", source, hint: "" }),
+        }
     }
 
     /// Submits queued requests. `false` if some are still queued because the kernel is short of memory, or has too many
@@ -212,6 +241,9 @@ impl Ring {
 
     /// Sleeps until a completion arrives or `timeout_ns` has passed; `true` at a timeout.
     pub fn wait(&mut self, timeout_ns: i64) -> Result<bool, Error> {
+        if self.ways.poll_completions && !self.ways.polled {
+            return self.poll_until(monotonic_ns() + timeout_ns);
+        }
         let nanoseconds = u64::try_from(timeout_ns).unwrap_or(0);
         let timeout =
             Timespec::new().sec(nanoseconds / 1_000_000_000).nsec((nanoseconds % 1_000_000_000) as u32);
@@ -223,8 +255,27 @@ impl Ring {
         }
     }
 
-    /// Whether completions can be taken. Does not enter the kernel.
+    /// Polls the devices until a completion arrives, or sleeps if there is none to come; `true` at a timeout.
+    fn poll_until(&mut self, until_ns: i64) -> Result<bool, Error> {
+        while self.polls() {
+            self.poll()?;
+            if !self.uring.completion().is_empty() {
+                return Ok(false);
+            }
+            if monotonic_ns() >= until_ns {
+                return Ok(true);
+            }
+        }
+        thread::sleep_ns(until_ns - monotonic_ns());
+        Ok(true)
+    }
+
+    /// Whether completions can be taken. Does not enter the kernel, unless it is to be polled.
     pub fn has_completions(&mut self) -> bool {
+        // What the poll refuses shows when the thread waits.
+        if self.polls() && self.uring.completion().is_empty() {
+            let _ = self.poll();
+        }
         !self.uring.completion().is_empty() || self.ways.cooperative && self.uring.submission().taskrun()
     }
 
@@ -242,6 +293,7 @@ impl Ring {
         }
         let queue = self.uring.completion();
         let stamp = now();
+        self.in_flight = self.in_flight.saturating_sub(queue.len() as u64);
         into.extend(queue.map(|entry| Completion { slot: entry.user_data(), result: entry.result() }));
         stamp
     }
@@ -254,11 +306,14 @@ impl Ring {
     }
 }
 
-fn set_up(polled: bool, cooperative: bool) -> io::Result<IoUring> {
+fn set_up(polled: bool, poll_completions: bool, cooperative: bool) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
     builder.setup_cqsize(COMPLETIONS);
     if polled {
         builder.setup_sqpoll(POLLER_IDLE_MS);
+    }
+    if poll_completions {
+        builder.setup_iopoll();
     }
     if cooperative {
         builder.setup_coop_taskrun().setup_taskrun_flag().setup_single_issuer();

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use weir_host::clock::monotonic_ns;
 
+use crate::polling::{check_polling, read_ns};
 use crate::ring::{Ring, Ways};
-use crate::{Error, Options};
+use crate::{Error, Options, Targets};
 
 /// Number of empty requests by which the cost of a ring is measured.
 const PROBES: usize = 512;
@@ -25,6 +26,9 @@ pub struct Submission {
     pub rings: usize,
     /// Whether kernel threads polled for submissions (`IORING_SETUP_SQPOLL`).
     pub polled: bool,
+    /// Whether completions were polled for (`IORING_SETUP_IOPOLL`).
+    #[serde(default)]
+    pub poll_completions: bool,
     /// Whether completions were posted without interrupting the threads (`IORING_SETUP_COOP_TASKRUN`).
     pub cooperative: bool,
     /// Whether files were registered.
@@ -34,18 +38,26 @@ pub struct Submission {
     /// Time from queueing an empty request to its completion: median before the first request. `None` if it was not measured,
     /// as the expected rate was not known.
     pub nothing_ns: Option<u64>,
+    /// Time of a read of 4 KiB from the first target, by interrupt and by polling: medians before the first request. `None` where
+    /// the choice was not between both.
+    #[serde(default)]
+    pub reads_ns: Option<(u64, u64)>,
 }
 
 impl Submission {
     /// What these options want, or what fits this machine.
-    pub(crate) fn choose(options: &Options) -> Result<Self, Error> {
+    pub(crate) fn choose(options: &Options, targets: &Targets) -> Result<Self, Error> {
         let (rings, polled) = (options.rings.unwrap_or(1), options.polled.unwrap_or(false));
+        let poll_completions = options.poll_completions.unwrap_or(false);
+        if poll_completions {
+            check_polling(targets)?;
+        }
         // A caller that does not know the rate may have fixed the epoch: there is no time to measure.
         let Some(peak_per_s) = options.peak_per_s else {
-            return Ok(Submission { rings, polled, ..Submission::default() });
+            return Ok(Submission { rings, polled, poll_completions, ..Submission::default() });
         };
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let (nothing_ns, _) = cost_ns(&mut Ring::new(false)?)?;
+        let (nothing_ns, _) = cost_ns(&mut Ring::new(false, false)?)?;
         let busy = peak_per_s * (nothing_ns as f64 + DEVICE_NS) / 1e9;
         let most = if options.dependencies { 1 } else { (cpus / 2).max(1) };
         let rings = options.rings.unwrap_or(((busy / BUSY).ceil() as usize).clamp(1, most));
@@ -53,17 +65,30 @@ impl Submission {
             Some(polled) => polled,
             None if cpus < 2 * rings + OTHER_CPUS => false,
             None => {
-                let (median_ns, p99_ns) = cost_ns(&mut Ring::new(true)?)?;
+                let (median_ns, p99_ns) = cost_ns(&mut Ring::new(true, false)?)?;
                 median_ns < nothing_ns + DEVICE_NS as u64 && p99_ns <= POLLED_LIMIT_NS
             }
         };
-        Ok(Submission { rings, polled, nothing_ns: Some(nothing_ns), ..Submission::default() })
+        // The thread of a ring that polls for completions occupies its CPU.
+        let reads_ns = match options.poll_completions {
+            None if options.only_transfers
+                && cpus >= rings + OTHER_CPUS
+                && check_polling(targets).is_ok() =>
+            {
+                Some((read_ns(targets, false)?, read_ns(targets, true)?))
+            }
+            _ => None,
+        };
+        let poll_completions = poll_completions
+            || reads_ns.is_some_and(|(by_interrupt_ns, polled_ns)| polled_ns < by_interrupt_ns);
+        let nothing_ns = Some(nothing_ns);
+        Ok(Submission { rings, polled, poll_completions, nothing_ns, reads_ns, ..Submission::default() })
     }
 
     /// With what the kernel granted.
     pub(crate) fn with(self, ways: Ways) -> Self {
-        let Ways { polled, cooperative, fixed_files, fixed_buffers } = ways;
-        Submission { polled, cooperative, fixed_files, fixed_buffers, ..self }
+        let Ways { polled, poll_completions, cooperative, fixed_files, fixed_buffers } = ways;
+        Submission { polled, poll_completions, cooperative, fixed_files, fixed_buffers, ..self }
     }
 }
 
@@ -88,20 +113,25 @@ fn cost_ns(ring: &mut Ring) -> Result<(u64, u64), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Layout;
+
+    fn choose(options: &Options) -> Result<Submission, Error> {
+        Submission::choose(options, &Targets::open(&Layout::default())?)
+    }
 
     #[test]
     fn what_is_asked_for_is_done_and_the_rest_is_measured() {
         let asked =
             Options { rings: Some(3), polled: Some(false), peak_per_s: Some(1.0), ..Options::default() };
-        let found = Submission::choose(&asked).unwrap();
+        let found = choose(&asked).unwrap();
         assert_eq!((found.rings, found.polled), (3, false));
         assert!((10..1_000_000).contains(&found.nothing_ns.unwrap()), "{found:?}");
-        let unknown = Submission::choose(&Options::default()).unwrap();
+        let unknown = choose(&Options::default()).unwrap();
         assert_eq!((unknown.rings, unknown.polled, unknown.nothing_ns), (1, false, None));
-        let slow = Submission::choose(&Options { peak_per_s: Some(100.0), ..Options::default() }).unwrap();
+        let slow = choose(&Options { peak_per_s: Some(100.0), ..Options::default() }).unwrap();
         assert_eq!(slow.rings, 1);
         let cpus = std::thread::available_parallelism().unwrap().get();
-        let fast = Submission::choose(&Options { peak_per_s: Some(1e9), ..Options::default() }).unwrap();
+        let fast = choose(&Options { peak_per_s: Some(1e9), ..Options::default() }).unwrap();
         assert_eq!(fast.rings, (cpus / 2).max(1));
     }
 }
