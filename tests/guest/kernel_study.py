@@ -48,7 +48,7 @@ class Controller:
         ]
 
     def start(self, output, *of, **extra):
-        """Starts a playbook, whose output goes to a file."""
+        """Starts a playbook, whose output goes to a file, in a process group of its own."""
         environment = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
         return subprocess.Popen(
             self.command(*of, **extra),
@@ -58,6 +58,7 @@ class Controller:
             stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,
         )
 
     def play(self, *of, **extra):

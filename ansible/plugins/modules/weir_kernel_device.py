@@ -95,7 +95,9 @@ def main():
 
 
 def load(name, *parameters):
-    """Loads a module of the kernel."""
+    """Loads a module of the kernel, unless it is there or built in."""
+    if Path("/sys/module", name).exists():
+        return
     subprocess.run(["modprobe", name, *parameters], check=True, capture_output=True, text=True)
 
 
@@ -144,7 +146,12 @@ class NullBlk:
         self.folder.mkdir()
         for name, value in self.fields.items():
             (self.folder / name).write_text(f"{value}\n")
-        (self.folder / "power").write_text("1\n")
+        try:
+            (self.folder / "power").write_text("1\n")
+        except FileExistsError as error:
+            self.folder.rmdir()
+            # A driver that is built into the kernel makes a disk at its start.
+            raise RuntimeError(f"/dev/{self.name} is there: boot with null_blk.nr_devices=0") from error
 
     def remove(self):
         """Removes it."""
