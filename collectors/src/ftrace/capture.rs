@@ -322,7 +322,7 @@ impl Capture {
     /// # Errors
     /// As [`Capture::records`].
     pub fn rows_where(
-        self,
+        &self,
         epoch_ns: i64,
         is_wanted: impl Fn(&BlockRequest) -> bool,
     ) -> Result<Vec<BlockRequest>, Error> {
