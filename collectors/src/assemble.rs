@@ -23,6 +23,9 @@ pub struct Recorded {
     pub reconciliation: Reconciliation,
 }
 
+/// Whether a row is kept.
+type Filter<'a> = Box<dyn Fn(&BlockRequest) -> bool + 'a>;
+
 /// Assembles the requests of some disks from records in order of time.
 pub struct Assembly<'a> {
     devices: Vec<Disk>,
@@ -34,7 +37,7 @@ pub struct Assembly<'a> {
     source: Arc<str>,
     epoch_ns: i64,
     /// Which rows are kept; all without.
-    kept: Option<Box<dyn Fn(&BlockRequest) -> bool + 'a>>,
+    kept: Option<Filter<'a>>,
     rows: Vec<BlockRequest>,
 }
 

@@ -145,7 +145,7 @@ fn the_files_are_read_by_blkparse_btt_and_fio() {
     let capture = ftrace.stop().unwrap();
     let mut records = capture.records().unwrap();
     assert!(records.is_sorted_by_key(|record| record.time_ns));
-    let is_wanted = |row: &BlockRequest| row.sector % 64 == 0;
+    let is_wanted = |row: &BlockRequest| row.sector.is_multiple_of(64);
     let wanted = capture.rows_where(0, is_wanted).unwrap();
     let recorded = capture.into_rows(0).unwrap();
     assert!(!wanted.is_empty() && wanted.len() < recorded.rows.len());
