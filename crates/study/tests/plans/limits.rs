@@ -61,7 +61,11 @@ fn more_than_a_machine_has_is_refused_with_line_field_value_and_limit() {
                 "files.size.fixed.bytes: 9223372036854775807",
                 "classes.text.with.files.size: allows 9223372036854775807 bytes; at most",
             ),
-            ("files.count: 64", "arrivals.poisson.rate_per_s: 1000000", "in one run; at most"),
+            (
+                "clients: 10, with: {files.count: 64}",
+                "clients: 1000, with: {arrivals.poisson.rate_per_s: 1000000}",
+                "make about 1.100e10 requests in one run; at most",
+            ),
             (
                 "duration_s: 10",
                 "duration_s: 1e18",
