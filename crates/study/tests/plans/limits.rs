@@ -80,9 +80,9 @@ fn more_than_a_machine_has_is_refused_with_line_field_value_and_limit() {
             ("size_mib: 1024", "size_mib: 18446744073709551615", "storage.size_mib: is "),
             ("heads: 2", "heads: 2, stripe_unit_kib: 18446744073709551612", "storage.stripe_unit_kib: is "),
             (
-                "  scheduler: [none, bfq]",
-                "  scheduler: [none, bfq]\n  load: [1, 1000000000]",
-                "factors.load: make about 1.100e11 requests",
+                "clients: 10, with: {files.count: 64}}\nfactors:\n",
+                "clients: 1000, with: {files.count: 64}}\nfactors:\n  load: [1, 1000000]\n",
+                "factors.load: make about 1.100e10 requests",
             ),
             ("  scheduler: [none, bfq]", "  memory_mib: [18446744073709551615]", "factors.memory_mib.0: is "),
             ("  scheduler: [none, bfq]", "  clients: [{text: 4000000000}]", "factors.clients: make about"),
