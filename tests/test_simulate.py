@@ -1,9 +1,12 @@
 """Studies in virtual time: the same folders as on devices, the same outcome however they are carried out."""
 
 import json
+import subprocess
+import sys
 
+import polars as pl
 import pytest
-from support import simulate, weir
+from support import WEIR, simulate, weir
 
 from weir.derive import run_metrics
 from weir.load import load_study
@@ -397,3 +400,72 @@ def test_zones_are_read_in_any_order_but_no_block_device(tmp_path):
     refused = weir("serve", tmp_path / "disk.yml")
     assert refused.returncode == 2 and "only at write pointers" in refused.stderr
     assert "testbed: simulator" in refused.stderr
+
+
+RECORDED = """\
+name: trial
+question: How much memory does a trace need?
+testbed: simulator
+seed: 1
+repetitions: 1
+warmup_s: 0
+duration_s: DURATION
+storage: {profile: ssd-optane, heads: 1, size_mib: 1100}
+classes: {text: {workload: recorded, clients: 1}}
+factors: {scheduler: [fcfs]}
+"""
+
+RECORDED_WORKLOAD = """\
+name: recorded
+description: A trace that this test wrote.
+source: "generated"
+arrivals: {recorded: {path: TRACE, format: alibaba}}
+files: {count: 1, size: {fixed: {bytes: 1073741824}}}
+sizes: recorded
+access: recorded
+"""
+
+#: Runs a command and prints its peak memory in KiB. The peak of a child begins with the memory of its parent,
+#: which is small here.
+MEASURED = """\
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+INTERVAL_US = 20
+
+
+def _peak_mib(folder, requests):
+    """Peak memory of the simulation of a trace with so many requests, one each 20 us."""
+    folder.mkdir()
+    number = pl.int_range(requests, eager=True)
+    offsets = (number * 7919 % 262144) * 4096
+    columns = [pl.lit("0"), pl.lit("R"), offsets, pl.lit(4096), number * INTERVAL_US]
+    named = [column.alias(str(place)) for place, column in enumerate(columns)]
+    pl.select(named).write_csv(folder / "trace.csv", include_header=False)
+    for kind in ("studies", "workloads"):
+        (folder / kind).mkdir()
+    workload = RECORDED_WORKLOAD.replace("TRACE", str(folder / "trace.csv"))
+    (folder / "workloads/recorded.yml").write_text(workload)
+    study = folder / "studies/trial.yml"
+    study.write_text(RECORDED.replace("DURATION", str((requests - 0.5) * INTERVAL_US / 1e6)))
+    command = [WEIR, "simulate", study, "--jobs", "1", "--out", folder / "results"]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *map(str, command)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = (folder / "results/trial").glob("*/requests.parquet")
+    assert pl.scan_parquet(run).select(pl.len()).collect().item() == requests
+    return int(done.stdout) / 1024
+
+
+def test_memory_does_not_grow_with_the_length_of_a_trace(tmp_path):
+    """6 million requests more: a byte that is kept of each is 6 MiB."""
+    few, many = (_peak_mib(tmp_path / str(millions), millions * 1_000_000) for millions in (2, 8))
+    assert many - few < 16, f"{few:.0f} MiB, {many:.0f} MiB"
+    assert many < 160

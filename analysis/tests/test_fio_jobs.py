@@ -453,12 +453,12 @@ def test_what_weir_check_would_refuse_is_lost(tmp_path, capsys, lines, lost, fie
 @pytest.mark.parametrize(
     ("lines", "lost", "warmup_s", "duration_s"),
     [
-        # 16 GiB / 800 bytes are 21 million requests: of 1000 per second and client.
-        ("runtime=7d\nramp_time=0", ["runtime"], 0.0, 21474.8),
-        ("ramp_time=1d", ["ramp_time"], 21472.8, 2.0),
-        ("ramp_time=1d\nruntime=1d", ["ramp_time", "runtime"], 10737.4, 10737.4),
+        # 15 GiB / 64 bytes are 251 million requests: of 1000 per second and client.
+        ("numjobs=10\nrw=read\nruntime=7d\nramp_time=0", ["runtime"], 0.0, 25165.7),
+        ("numjobs=10\nrw=read\nramp_time=1d", ["ramp_time"], 25163.7, 2.0),
+        ("numjobs=10\nrw=read\nramp_time=1d\nruntime=1d", ["ramp_time", "runtime"], 12582.85, 12582.85),
         ("startdelay=30\nruntime=0\ntime_based=0", ["ramp_time", "runtime, time_based"], 1.0, 40.0),
-        ("numjobs=4096\nrw=read\nruntime=10", ["runtime"], 1.0, 4.2),
+        ("numjobs=4096\nrw=read\nruntime=100", ["runtime"], 1.0, 60.3),
     ],
 )
 def test_a_run_is_as_long_as_its_memory_allows(tmp_path, capsys, lines, lost, warmup_s, duration_s):

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use weir_records::{BlockRequest, write_all};
+use weir_records::{BlockRequest, TableWriter};
 
 use crate::block::{self, Options};
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::fill::fill;
+use crate::fill::{Gaps, fill};
 use crate::ftrace;
 use crate::reconcile::Reconciliation;
 
@@ -88,7 +88,7 @@ impl Capture {
         Ok((rows, reconciliation))
     }
 
-    /// Writes `block.parquet`. All rows are in memory only if a completion is missing.
+    /// Writes `block.parquet`. Of the rows, those without a completion are in memory.
     ///
     /// # Errors
     /// As [`Capture::into_rows`], or the disk is full.
@@ -96,8 +96,21 @@ impl Capture {
         if self.second.is_none() || self.first.reconciliation().lost == 0 {
             return self.first.write(path, epoch_ns);
         }
-        let (rows, reconciliation) = self.into_rows(epoch_ns)?;
-        write_all(path, epoch_ns, &rows)?;
-        Ok(reconciliation)
+        let Capture { mut first, second } = self;
+        let mut gaps = Gaps::default();
+        first.for_each(epoch_ns, |row| {
+            gaps.note(&row);
+            Ok(())
+        })?;
+        let other = second.and_then(|second| second.rows_where(epoch_ns, |row| gaps.wants(row)).ok());
+        other.into_iter().flatten().for_each(|other| gaps.offer(&other));
+        let mut table = TableWriter::create(path, epoch_ns)?;
+        let mut filled = 0;
+        first.for_each(epoch_ns, |mut row| {
+            filled += u64::from(gaps.fill(&mut row));
+            Ok(table.write(&row)?)
+        })?;
+        table.close()?;
+        Ok(Reconciliation { filled, ..first.reconciliation().clone() })
     }
 }

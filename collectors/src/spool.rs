@@ -19,6 +19,7 @@ pub(crate) struct Spool {
     memory_chunks: usize,
     directory: PathBuf,
     overflow: Option<File>,
+    overflow_bytes: u64,
     failure: Option<Error>,
 }
 
@@ -31,11 +32,12 @@ impl Spool {
             memory_chunks: (memory_bytes / (CHUNK_EVENTS * event_bytes)).max(1),
             directory: directory.to_owned(),
             overflow: None,
+            overflow_bytes: 0,
             failure: None,
         }
     }
 
-    /// Adds one encoded event. An error of the file is reported by [`Spool::finish`].
+    /// Adds one encoded event. An error of the file is reported by [`Spool::each`].
     pub(crate) fn push(&mut self, event: &[u8]) {
         match self.chunks.last_mut() {
             Some(chunk) if chunk.len() < CHUNK_EVENTS * self.event_bytes => chunk.extend_from_slice(event),
@@ -68,36 +70,35 @@ impl Spool {
             Some(file) => file,
             None => self.overflow.insert(unlinked_file(&directory)?),
         };
-        file.write_all(bytes).map_err(Error::io(&directory))
+        file.write_all(bytes).map_err(Error::io(&directory))?;
+        self.overflow_bytes += bytes.len() as u64;
+        Ok(())
     }
 
-    /// Calls `each` with every event, in order.
+    /// Calls `each` with every event, in order. No event may be added afterwards.
     ///
     /// # Errors
     /// The overflow file could not be written or read, or `each` failed.
-    pub(crate) fn finish(mut self, mut each: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn each(&mut self, mut each: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
         // The last chunk is the newest; the overflow file has those before it.
-        let newest = if self.overflow.is_some() { self.chunks.pop() } else { None };
-        for chunk in &self.chunks {
+        let newest = self.chunks.len() - usize::from(self.overflow.is_some());
+        let (oldest, newest) = self.chunks.split_at(newest);
+        for chunk in oldest {
             chunk.chunks_exact(self.event_bytes).try_for_each(&mut each)?;
         }
-        if let Some(mut file) = self.overflow.take() {
-            let length = file.stream_position().map_err(Error::io(&self.directory))?;
+        if let Some(file) = &mut self.overflow {
             file.seek(SeekFrom::Start(0)).map_err(Error::io(&self.directory))?;
             let mut reader = BufReader::with_capacity(1 << 20, file);
             let mut event = vec![0; self.event_bytes];
-            for _ in 0..length / self.event_bytes as u64 {
+            for _ in 0..self.overflow_bytes / self.event_bytes as u64 {
                 reader.read_exact(&mut event).map_err(Error::io(&self.directory))?;
                 each(&event)?;
             }
         }
-        if let Some(chunk) = newest {
-            chunk.chunks_exact(self.event_bytes).try_for_each(&mut each)?;
-        }
-        Ok(())
+        newest.iter().try_for_each(|chunk| chunk.chunks_exact(self.event_bytes).try_for_each(&mut each))
     }
 }
 
@@ -123,14 +124,15 @@ mod tests {
         let count = 5 * CHUNK_EVENTS as u64 + 17;
         (0..count).for_each(|index| spool.push(&index.to_ne_bytes()));
         assert!(spool.overflow.is_some());
-        let mut found = Vec::new();
-        spool
-            .finish(|event| {
+        for _ in 0..2 {
+            let mut found = Vec::new();
+            let each = |event: &[u8]| {
                 found.push(u64::from_ne_bytes(event.try_into().unwrap()));
                 Ok(())
-            })
-            .unwrap();
-        assert!(found.into_iter().eq(0..count));
+            };
+            spool.each(each).unwrap();
+            assert!(found.into_iter().eq(0..count));
+        }
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
@@ -138,6 +140,6 @@ mod tests {
     fn a_file_system_that_refuses_is_reported_at_the_end() {
         let mut spool = Spool::new(8, 1, Path::new("/proc"));
         (0..4 * CHUNK_EVENTS).for_each(|_| spool.push(&[0; 8]));
-        assert!(matches!(spool.finish(|_| Ok(())), Err(Error::Io { .. })));
+        assert!(matches!(spool.each(|_| Ok(())), Err(Error::Io { .. })));
     }
 }

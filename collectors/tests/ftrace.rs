@@ -144,7 +144,12 @@ fn the_files_are_read_by_blkparse_btt_and_fio() {
     fio(&device.path, &["--rw=randwrite", "--bs=8k", "--direct=1", "--number_ios=500"]);
     let capture = ftrace.stop().unwrap();
     let mut records = capture.records().unwrap();
+    assert!(records.is_sorted_by_key(|record| record.time_ns));
+    let is_wanted = |row: &BlockRequest| row.sector.is_multiple_of(64);
+    let wanted = capture.rows_where(0, is_wanted).unwrap();
     let recorded = capture.into_rows(0).unwrap();
+    assert!(!wanted.is_empty() && wanted.len() < recorded.rows.len());
+    assert!(wanted.iter().eq(recorded.rows.iter().filter(|row| is_wanted(row))));
     let folder = tempfile::tempdir().unwrap();
     write_per_cpu(&folder.path().join("stream"), &mut records).unwrap();
     let mut converted = weir_collectors::to_blktrace::records(&recorded.rows, &[device.disk()], 0);

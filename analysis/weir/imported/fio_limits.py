@@ -21,8 +21,10 @@ MOST_REQUESTS = 1e9
 MOST_MEMORY_BYTES = float(16 << 30)
 #: A client, a file, and what fio keeps of a request under way besides its data.
 _CLIENT_BYTES, _FILE_BYTES, _FIO_REQUEST_BYTES = 600.0, 64.0, 1024.0
-#: A request of a run on devices, which is kept until the run is over. Virtual time keeps none.
-_ROW_BYTES = 800.0
+#: A request of a run on devices, and all that are in memory: others are in files. Virtual time keeps none.
+_ROW_BYTES, _MOST_ROWS_BYTES = 800.0, float(1 << 30)
+#: What fio keeps of a request in its log until the run is over.
+_FIO_LOG_BYTES = 64.0
 #: Studies of one call of `weir check`.
 _STUDIES_AT_ONCE = 32
 #: Assumed least response time.
@@ -36,24 +38,30 @@ class Demand:
     Attributes:
         rate_per_s: requests per second, at most.
         fixed_bytes: memory that does not grow with the run.
-        row_bytes: memory of each request until the run is over.
+        on_device: whether requests are kept until the run is over.
     """
 
     rate_per_s: float
     fixed_bytes: float
-    row_bytes: float
+    on_device: bool
 
     def memory_bytes(self, duration_s: float) -> float:
         """Memory of a run, in bytes."""
-        return self.fixed_bytes + self.rate_per_s * duration_s * self.row_bytes
+        if not self.on_device:
+            return self.fixed_bytes
+        requests = self.rate_per_s * duration_s
+        return self.fixed_bytes + requests * _FIO_LOG_BYTES + min(requests * _ROW_BYTES, _MOST_ROWS_BYTES)
 
     def longest_s(self) -> float:
         """The longest run with its warm-up, in seconds; 0 or less if none is possible."""
         if self.fixed_bytes > MOST_MEMORY_BYTES:
             return 0.0
         requests = MOST_REQUESTS
-        if self.row_bytes:
-            requests = min(requests, (MOST_MEMORY_BYTES - self.fixed_bytes) / self.row_bytes)
+        if self.on_device:
+            left = MOST_MEMORY_BYTES - self.fixed_bytes
+            # Without and with rows in files.
+            in_memory = min(left / (_FIO_LOG_BYTES + _ROW_BYTES), _MOST_ROWS_BYTES / _ROW_BYTES)
+            requests = min(requests, max(in_memory, (left - _MOST_ROWS_BYTES) / _FIO_LOG_BYTES))
         return requests / self.rate_per_s
 
 
@@ -69,7 +77,7 @@ def demand(group: Iterable[Imported], *, on_device: bool) -> Demand:
         if on_device:
             largest = max(size for size, _ in sizes_of(one.recipe))
             fixed_bytes += one.clients * depth * (largest + _FIO_REQUEST_BYTES)
-    return Demand(rate_per_s, fixed_bytes, _ROW_BYTES if on_device else 0.0)
+    return Demand(rate_per_s, fixed_bytes, on_device)
 
 
 def check(job_file: Path, files: Mapping[str, str]) -> bool:

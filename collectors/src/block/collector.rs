@@ -107,42 +107,40 @@ impl Capture {
     /// # Errors
     /// The overflow file of events cannot be written or read, or `each` failed.
     pub fn for_each(
-        self,
+        &mut self,
         epoch_ns: i64,
         mut each: impl FnMut(BlockRequest) -> Result<(), Error>,
-    ) -> Result<Reconciliation, Error> {
+    ) -> Result<(), Error> {
         let mut maker = RowMaker::new(&self.devices, epoch_ns);
-        if let Some(spool) = self.spool {
-            spool.finish(|bytes| {
-                let row = Event::decode(bytes).and_then(|event| maker.row(&event));
-                row.map_or(Ok(()), &mut each)
-            })?;
-        }
-        Ok(self.reconciliation)
+        let Some(spool) = &mut self.spool else { return Ok(()) };
+        spool.each(|bytes| {
+            let row = Event::decode(bytes).and_then(|event| maker.row(&event));
+            row.map_or(Ok(()), &mut each)
+        })
     }
 
     /// All rows, in order of completion.
     ///
     /// # Errors
     /// As [`Capture::for_each`].
-    pub fn into_rows(self, epoch_ns: i64) -> Result<(Vec<BlockRequest>, Reconciliation), Error> {
+    pub fn into_rows(mut self, epoch_ns: i64) -> Result<(Vec<BlockRequest>, Reconciliation), Error> {
         let mut rows = Vec::new();
-        let reconciliation = self.for_each(epoch_ns, |row| {
+        self.for_each(epoch_ns, |row| {
             rows.push(row);
             Ok(())
         })?;
-        Ok((rows, reconciliation))
+        Ok((rows, self.reconciliation))
     }
 
     /// Writes `block.parquet`.
     ///
     /// # Errors
     /// As [`Capture::for_each`], or the disk is full.
-    pub fn write(self, path: &Path, epoch_ns: i64) -> Result<Reconciliation, Error> {
+    pub fn write(mut self, path: &Path, epoch_ns: i64) -> Result<Reconciliation, Error> {
         let mut table = TableWriter::create(path, epoch_ns)?;
-        let reconciliation = self.for_each(epoch_ns, |row| Ok(table.write(&row)?))?;
+        self.for_each(epoch_ns, |row| Ok(table.write(&row)?))?;
         table.close()?;
-        Ok(reconciliation)
+        Ok(self.reconciliation)
     }
 }
 

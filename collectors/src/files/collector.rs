@@ -222,9 +222,9 @@ impl FileCapture {
     ///
     /// # Errors
     /// The overflow file of events cannot be written or read.
-    pub fn into_rows(self, epoch_ns: i64) -> Result<Vec<FileRequest>, Error> {
+    pub fn into_rows(mut self, epoch_ns: i64) -> Result<Vec<FileRequest>, Error> {
         let mut rows = Vec::new();
-        self.spool.finish(|bytes| {
+        self.spool.each(|bytes| {
             rows.extend(decode(bytes, epoch_ns));
             Ok(())
         })?;
@@ -235,9 +235,9 @@ impl FileCapture {
     ///
     /// # Errors
     /// As [`FileCapture::into_rows`], or the disk is full.
-    pub fn write(self, path: &Path, epoch_ns: i64) -> Result<u64, Error> {
+    pub fn write(mut self, path: &Path, epoch_ns: i64) -> Result<u64, Error> {
         let mut table = TableWriter::create(path, epoch_ns)?;
-        self.spool.finish(|bytes| match decode(bytes, epoch_ns) {
+        self.spool.each(|bytes| match decode(bytes, epoch_ns) {
             Some(row) => Ok(table.write(&row)?),
             None => Ok(()),
         })?;

@@ -1,5 +1,6 @@
 //! Capture of ftrace events: the thread that drains the trace buffers, and its recording.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use weir_host::clock::monotonic_ns;
+use weir_records::BlockRequest;
 use weir_trace::blktrace::Record;
 
 use super::decode::{Decoder, EVENTS};
@@ -27,6 +30,12 @@ const LEAST_KIB: usize = 4 << 10;
 
 /// Interval between polls of the buffers.
 const VISIT_INTERVAL: Duration = Duration::from_millis(20);
+
+/// In the place of a CPU's number: no page, but the time at which a poll of all buffers began.
+const POLLED: u32 = u32::MAX;
+
+/// Longest time between the stamp of an event and its place in its buffer: an interrupt may come between.
+const STAMP_NS: u64 = 100_000_000;
 
 /// Bytes of one read: at least a page of the trace buffer, which may be 64 KiB or more.
 const READ_BYTES: usize = 1 << 18;
@@ -192,7 +201,8 @@ fn pipes(instance: &Path) -> Result<Vec<Pipe>, Error> {
     Ok(pipes)
 }
 
-/// Copies the used part of each page to the stream, with its CPU and length, until a stop with empty buffers.
+/// Copies the used part of each page to the stream, with its CPU and length, until a stop with empty buffers. A poll of all buffers
+/// ends with the time at which it began: all events before it are in the stream.
 fn empty_buffers(
     mut pipes: Vec<Pipe>,
     stream: File,
@@ -203,6 +213,7 @@ fn empty_buffers(
     let mut page = vec![0; READ_BYTES];
     loop {
         let stopping = stop.load(Ordering::Acquire);
+        let began_ns = monotonic_ns();
         for pipe in &mut pipes {
             while let Some(length) = read(&mut pipe.file, &mut page)? {
                 let used = &page[..layout.used(&page[..length])];
@@ -211,6 +222,9 @@ fn empty_buffers(
                 stream.write_all(used)?;
             }
         }
+        stream.write_all(&POLLED.to_ne_bytes())?;
+        stream.write_all(&u32::try_from(size_of_val(&began_ns)).unwrap_or(0).to_ne_bytes())?;
+        stream.write_all(&began_ns.to_ne_bytes())?;
         if stopping {
             return stream.flush();
         }
@@ -260,21 +274,39 @@ impl Capture {
     /// # Errors
     /// The file cannot be read, or a page is damaged.
     pub fn records(&self) -> Result<Vec<Record>, Error> {
+        let mut records = Vec::new();
+        self.each_record(|record| records.push(record))?;
+        Ok(records)
+    }
+
+    /// Calls `each` with the events as records of blktrace(8), in order of time. Those of the last polls are in memory.
+    fn each_record(&self, mut each: impl FnMut(Record)) -> Result<(), Error> {
         let io = |source| Error::Io { path: self.directory.clone(), source };
         let mut stream = self.stream.try_clone().map_err(io)?;
         stream.seek(SeekFrom::Start(0)).map_err(io)?;
         let mut stream = BufReader::with_capacity(1 << 18, stream);
         let mut decoder = self.decoder.clone();
-        let (mut records, mut page) = (Vec::new(), Vec::new());
+        let mut page = Vec::new();
+        // By time and place in the stream: a name stays before the record that contains it.
+        let (mut waiting, mut place) = (BTreeMap::new(), 0u64);
         while let Some(cpu) = next_page(&mut stream, &mut page).map_err(io)? {
+            if cpu == POLLED {
+                let began_ns = page.first_chunk().map_or(0, |bytes| i64::from_ne_bytes(*bytes));
+                let complete_ns = u64::try_from(began_ns).unwrap_or(0).saturating_sub(STAMP_NS);
+                let later = waiting.split_off(&(complete_ns, 0));
+                std::mem::replace(&mut waiting, later).into_values().for_each(&mut each);
+                continue;
+            }
             for event in self.layout.events(&page) {
                 let event = event.map_err(|error| Error::Ftrace(error.to_string()))?;
-                decoder.records(cpu, event.time_ns, event.data, |record| records.push(record));
+                decoder.records(cpu, event.time_ns, event.data, |record: Record| {
+                    waiting.insert((record.time_ns, place), record);
+                    place += 1;
+                });
             }
         }
-        // A stable sort: a name stays before the record that contains it.
-        records.sort_by_key(|record| record.time_ns);
-        Ok(records)
+        waiting.into_values().for_each(each);
+        Ok(())
     }
 
     /// Rows and their reconciliation.
@@ -282,8 +314,24 @@ impl Capture {
     /// # Errors
     /// As [`Capture::records`].
     pub fn into_rows(self, epoch_ns: i64) -> Result<Recorded, Error> {
-        let mut assembly = Assembly::new(&self.devices, "ftrace", epoch_ns);
-        self.records()?.iter().for_each(|record| assembly.add(record));
+        self.assemble(Assembly::new(&self.devices, "ftrace", epoch_ns))
+    }
+
+    /// Those of the rows with a completion that are wanted, in memory that does not depend on the others.
+    ///
+    /// # Errors
+    /// As [`Capture::records`].
+    pub fn rows_where(
+        &self,
+        epoch_ns: i64,
+        is_wanted: impl Fn(&BlockRequest) -> bool,
+    ) -> Result<Vec<BlockRequest>, Error> {
+        let assembly = Assembly::new(&self.devices, "ftrace", epoch_ns).keeping(is_wanted);
+        Ok(self.assemble(assembly)?.rows)
+    }
+
+    fn assemble(&self, mut assembly: Assembly<'_>) -> Result<Recorded, Error> {
+        self.each_record(|record| assembly.add(&record))?;
         Ok(assembly.finish(&self.starts, &self.stops, self.overruns))
     }
 }

@@ -33,6 +33,7 @@ pub mod request;
 mod sane;
 pub mod sealed;
 pub mod series;
+pub mod spool;
 mod table;
 
 pub use block::{BlockOp, BlockRequest};
@@ -46,6 +47,7 @@ pub use reader::{TableReader, read_all};
 pub use record::Record;
 pub use request::Request;
 pub use series::{SeriesRow, SeriesWriter};
+pub use spool::RequestSpool;
 pub use table::{TableWriter, write_all};
 
 /// Metadata key of the run's epoch, in ns of `CLOCK_MONOTONIC`.

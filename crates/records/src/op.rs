@@ -39,6 +39,16 @@ impl Op {
         Op::ALL.into_iter().find(|op| op.name() == name)
     }
 
+    /// Its number, for files that no other version of weir reads.
+    pub(crate) fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The inverse of [`Op::number`].
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        Op::ALL.get(usize::from(number)).copied()
+    }
+
     /// Whether it reads or writes; `None` if it transfers no data.
     pub fn data(self) -> Option<DataOp> {
         match self {
@@ -71,6 +81,7 @@ mod tests {
     fn names_are_read_back_and_are_those_of_the_block_layer() {
         for op in Op::ALL {
             assert_eq!(Op::from_name(op.name()), Some(op));
+            assert_eq!(Op::from_number(op.number()), Some(op));
             if op != Op::WriteFua {
                 assert!(crate::BlockOp::from_name(op.name()).is_some(), "{}", op.name());
             }

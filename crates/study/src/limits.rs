@@ -31,9 +31,13 @@ const MOST_VIRTUAL_HEADS: u32 = 4096;
 /// Largest disk: 16 TiB.
 pub const LARGEST_DISK_MIB: u64 = 16 << 20;
 
-/// Memory for a row of `requests.parquet` of a run on devices and for its row of `block.parquet`: both are kept until the run is
-/// over, with room for as many again while a vector grows. A run in virtual time writes rows as they come.
+/// Memory for a row of `requests.parquet` of a run on devices and for its row of `block.parquet`, with room for as many again while
+/// a vector grows. A run in virtual time writes rows as they come.
 pub const DEVICE_ROW_BYTES: f64 = 800.0;
+/// Memory for all these rows: others are in files until the run is over. 512 MiB of them are for block requests.
+pub const MOST_DEVICE_ROWS_BYTES: f64 = (1_u64 << 30) as f64;
+/// Memory of fio for the log of a request, until the run is over. Measured: 40 bytes.
+const FIO_LOG_BYTES: f64 = 64.0;
 /// Bytes of a row in a table. Measured in virtual time: 12 to 18; on devices there is a row of `block.parquet` besides.
 const TABLE_ROW_BYTES: f64 = 40.0;
 /// Memory that fio takes for a request under way, besides its data.
@@ -71,6 +75,11 @@ impl Estimate {
     }
 }
 
+/// Memory for rows of a run on devices.
+fn rows_bytes(requests: f64) -> f64 {
+    (requests * DEVICE_ROW_BYTES).min(MOST_DEVICE_ROWS_BYTES)
+}
+
 /// A limit that a run exceeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excess {
@@ -87,12 +96,12 @@ impl Run {
     pub fn estimate(&self) -> Estimate {
         let all = self.classes.iter().map(|class| self.demand(class)).fold(Demand::default(), Demand::with);
         let on_device = self.testbed == Testbed::Device;
-        let row_bytes = if on_device { DEVICE_ROW_BYTES } else { 0.0 };
+        let rows_bytes = if on_device { rows_bytes(all.requests) } else { 0.0 };
         let is_kept = on_device || self.records.is_requests();
         // A cast saturates at the largest number.
         Estimate {
             requests: all.requests as u64,
-            memory_bytes: (all.memory_bytes + all.requests * row_bytes) as u64,
+            memory_bytes: (all.memory_bytes + rows_bytes) as u64,
             device_bytes: if on_device { all.file_bytes as u64 } else { 0 },
             table_bytes: if is_kept { (all.requests * TABLE_ROW_BYTES) as u64 } else { 0 },
         }
@@ -111,6 +120,7 @@ impl Run {
         }
         if let (Testbed::Device, Some((depth, bytes))) = (self.testbed, class.closed_loop()) {
             demand.memory_bytes += f64::from(class.clients) * depth * (bytes + FIO_REQUEST_BYTES);
+            demand.memory_bytes += demand.requests * FIO_LOG_BYTES;
         }
         demand
     }
@@ -143,7 +153,7 @@ impl Run {
         }
         if estimate.memory_bytes as f64 > MOST_MEMORY_BYTES {
             return Err(Excess {
-                class: of(|demand| demand.memory_bytes + demand.requests * DEVICE_ROW_BYTES),
+                class: of(|demand| demand.memory_bytes + rows_bytes(demand.requests)),
                 field: "clients",
                 message: format!(
                     "and their {:.3e} requests need about {} of memory in one run; at most {} are used: use fewer \

@@ -58,12 +58,25 @@ impl Recording {
         Ok(options)
     }
 
-    /// The trace, in order of time.
-    fn open(&self, folder: &Path) -> Result<Box<dyn Reader>, String> {
+    /// The trace, in the order of its file.
+    fn open(&self, path: &Path) -> Result<Box<dyn Reader>, String> {
         let options = self.options().map_err(|(field, message)| format!("{field}: {message}"))?;
-        let path = folder.join(&self.path);
-        let (_, reader) = weir_trace::open(&path, &options).map_err(|error| error.to_string())?;
-        Ok(Box::new(Sorted::new(&path, reader, SORT_BYTES)))
+        weir_trace::open(path, &options).map(|(_, reader)| reader).map_err(|error| error.to_string())
+    }
+
+    /// What is selected of the trace in order of time, for so many files, and the reader that is at its end.
+    fn select(&self, path: &Path, files: usize) -> Result<(Selection, Box<dyn Reader>), String> {
+        // Most traces are in order, and need no sorting. Only a regular file can be read again if this one is not.
+        if path.is_file() {
+            let mut reader = self.open(path)?;
+            if let Some(selection) = Selection::of(self, path, files, &mut *reader)? {
+                return Ok((selection, reader));
+            }
+        }
+        let mut reader: Box<dyn Reader> = Box::new(Sorted::new(path, self.open(path)?, SORT_BYTES));
+        let selection = Selection::of(self, path, files, &mut *reader)?;
+        let selection = selection.ok_or_else(|| format!("{}: sorting left a disorder", path.display()))?;
+        Ok((selection, reader))
     }
 
     /// Whether the trace can be opened; reads only its beginning.
@@ -161,8 +174,8 @@ pub(crate) struct Tape {
     pub(crate) notes: Vec<String>,
 }
 
-/// Decoded chunks that are kept: 168 MB of them.
-const MOST_CHUNKS: usize = 1024;
+/// Decoded chunks that are kept: 21 MB of them.
+const MOST_CHUNKS: usize = 128;
 
 /// Decoded chunks by number, and their numbers in the order of decoding.
 #[derive(Debug, Default)]
@@ -182,11 +195,7 @@ impl Tape {
     ) -> Result<Self, String> {
         let path = folder.join(&recording.path);
         let refuse = |message: String| format!("{}: {message}", path.display());
-        let mut reader = recording.open(folder)?;
-        let mut selection = Selection::new(recording, sizes_bytes.len())?;
-        while let Some(request) = reader.next_request().map_err(|error| error.to_string())? {
-            selection.take(&request).map_err(refuse)?;
-        }
+        let (selection, reader) = recording.select(&path, sizes_bytes.len())?;
         let Selection { kept, left_out, files, extents_bytes, .. } = selection;
         let kept = kept.finish().map_err(|error| error.to_string())?;
         if kept.index().requests() == 0 {
@@ -293,6 +302,25 @@ struct Selection {
 }
 
 impl Selection {
+    /// What is selected of a trace; `None` if it is not in order of time.
+    fn of(
+        recording: &Recording,
+        path: &Path,
+        files: usize,
+        reader: &mut dyn Reader,
+    ) -> Result<Option<Self>, String> {
+        let mut selection = Selection::new(recording, files)?;
+        let mut last_ns = i64::MIN;
+        while let Some(request) = reader.next_request().map_err(|error| error.to_string())? {
+            if request.arrival_ns < last_ns {
+                return Ok(None);
+            }
+            last_ns = request.arrival_ns;
+            selection.take(&request).map_err(|message| format!("{}: {message}", path.display()))?;
+        }
+        Ok(Some(selection))
+    }
+
     fn new(recording: &Recording, files: usize) -> Result<Self, String> {
         let ns = |seconds: f64| (seconds * NS_PER_S) as i64;
         Ok(Selection {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 use weir_daemons::cgroup::Cpu;
@@ -209,11 +210,10 @@ impl ClassGroups {
     }
 
     /// Result for R-CONTROL: how groups differ from the study, or why a class's requests were not its group's; `None` without groups.
-    pub(crate) fn judge(&self, rows: &[Request]) -> Option<Result<String, String>> {
+    pub(crate) fn judge(&self, asked: &Asked) -> Option<Result<String, String>> {
         if self.classes.is_empty() {
             return None;
         }
-        let asked = asked_by_client(rows);
         let mut counted = 0;
         for class in &self.classes {
             let Some((disk, _)) = class.disk else { continue };
@@ -224,7 +224,7 @@ impl ClassGroups {
                     class.wanted
                 )));
             }
-            let (reads, writes) = self.asked_of(class, &asked);
+            let (reads, writes) = self.asked_of(class, asked);
             let Some((read, written)) = self.moved(class) else { continue };
             counted += 1;
             for (asked, by_group, what) in [(reads, read, "read"), (writes, written, "wrote")] {
@@ -248,13 +248,15 @@ impl ClassGroups {
     }
 
     /// Bytes that the processes of a group read and wrote, by the rows.
-    fn asked_of(&self, class: &OfClass, asked: &Asked<'_>) -> (u64, u64) {
+    fn asked_of(&self, class: &OfClass, asked: &Asked) -> (u64, u64) {
         if class.client.is_none() && !self.of_clients(&class.name).is_empty() {
             return (0, 0);
         }
         let clients = class.client.map_or(0..=u32::MAX, |client| client..=client);
-        let of = |client| (class.name.as_str(), client);
+        let name: Arc<str> = class.name.as_str().into();
+        let of = |client| (Arc::clone(&name), client);
         asked
+            .0
             .range(of(*clients.start())..=of(*clients.end()))
             .fold((0, 0), |sum, (_, bytes)| (sum.0 + bytes.0, sum.1 + bytes.1))
     }
@@ -286,21 +288,23 @@ impl ClassGroups {
     }
 }
 
-/// Bytes read and written by class and client.
-type Asked<'a> = BTreeMap<(&'a str, u32), (u64, u64)>;
+/// Bytes read and written by class and client, of the requests that succeeded.
+#[derive(Default)]
+pub(crate) struct Asked(BTreeMap<(Arc<str>, u32), (u64, u64)>);
 
-/// Bytes of the requests that succeeded.
-fn asked_by_client(rows: &[Request]) -> Asked<'_> {
-    let mut asked = Asked::new();
-    for row in rows.iter().filter(|row| row.completed_ns.is_some() && row.status == 0) {
-        let bytes = asked.entry((&row.class, row.client)).or_default();
+impl Asked {
+    /// Adds a request.
+    pub(crate) fn add(&mut self, row: &Request) {
+        if row.completed_ns.is_none() || row.status != 0 {
+            return;
+        }
+        let bytes = self.0.entry((Arc::clone(&row.class), row.client)).or_default();
         match row.op {
             Op::Read => bytes.0 += row.size_bytes,
             Op::Write => bytes.1 += row.size_bytes,
             _ => {}
         }
     }
-    asked
 }
 
 /// Tolerance between bytes of a class and of its group: the kernel rounds.

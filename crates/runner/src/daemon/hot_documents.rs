@@ -66,21 +66,53 @@ impl HotDocuments {
         Hot { folder: self.folder.clone(), uris: self.classes.iter().flat_map(of).collect() }
     }
 
-    /// Requests for hot documents, by class.
-    pub(crate) fn used(&self, rows: &[Request]) -> BTreeMap<String, HotUse> {
-        let of = |class: &HotFiles| {
+    /// No requests for hot documents yet.
+    pub(crate) fn count(&self) -> HotCount<'_> {
+        let sorted = |class: &HotFiles| {
             let mut files = class.files.clone();
             files.sort_unstable();
-            let measured = rows.iter().filter(|row| *row.class == *class.class && !row.warmup);
-            let (mut requests, mut hits) = (0u64, 0u64);
-            for row in measured {
-                requests += 1;
-                hits += u64::from(row.file.is_some_and(|file| files.binary_search(&file).is_ok()));
-            }
-            let measured_share = (requests > 0).then(|| hits as f64 / requests as f64);
+            files
+        };
+        let classes = self.classes.iter();
+        let classes = classes.map(|class| ClassCount { class, files: sorted(class), requests: 0, hits: 0 });
+        HotCount { service: &self.service, classes: classes.collect() }
+    }
+}
+
+/// Count of the requests of the measured interval for hot documents of a daemon.
+pub(crate) struct HotCount<'a> {
+    pub(crate) service: &'a str,
+    classes: Vec<ClassCount<'a>>,
+}
+
+struct ClassCount<'a> {
+    class: &'a HotFiles,
+    /// Sorted.
+    files: Vec<u32>,
+    requests: u64,
+    hits: u64,
+}
+
+impl HotCount<'_> {
+    /// Adds a request.
+    pub(crate) fn add(&mut self, row: &Request) {
+        if row.warmup {
+            return;
+        }
+        for count in self.classes.iter_mut().filter(|count| *row.class == *count.class.class) {
+            count.requests += 1;
+            count.hits += u64::from(row.file.is_some_and(|file| count.files.binary_search(&file).is_ok()));
+        }
+    }
+
+    /// Requests for hot documents, by class.
+    pub(crate) fn used(&self) -> BTreeMap<String, HotUse> {
+        let of = |count: &ClassCount<'_>| {
+            let (class, requests) = (count.class, count.requests);
+            let measured_share = (requests > 0).then(|| count.hits as f64 / requests as f64);
             let (expected_share, size_bytes) = (class.expected_share, class.size_bytes);
-            let hot = HotUse { files: files.len(), size_bytes, expected_share, requests, measured_share };
-            (class.class.clone(), hot)
+            let files = count.files.len();
+            (class.class.clone(), HotUse { files, size_bytes, expected_share, requests, measured_share })
         };
         self.classes.iter().map(of).collect()
     }

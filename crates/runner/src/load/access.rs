@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use weir_fsbench::{Cold, Operation, Options, Report, Sample, Witness, bench_before};
 use weir_host::clock;
-use weir_records::{Op, Request};
+use weir_records::{Op, Request, RequestSpool};
 use weir_study::RunAccess;
 
 use crate::Error;
@@ -58,7 +58,9 @@ struct Rows<'a> {
     names: BTreeMap<(u8, u64), Arc<str>>,
     /// One instant on the benchmark's clock and on the rows' clock.
     origin: (Instant, i64),
-    rows: Vec<Request>,
+    requests: &'a mut RequestSpool,
+    /// Number of rows, by class.
+    kept: BTreeMap<Arc<str>, u64>,
 }
 
 fn class_of(operation: Operation, size_bytes: u64) -> ((u8, u64), String) {
@@ -78,7 +80,8 @@ impl Witness for Rows<'_> {
         };
         let began_ns = self.origin.1 + since(sample.began);
         let took_ns = i64::try_from(sample.took.as_nanos()).unwrap_or(i64::MAX);
-        self.rows.push(Request {
+        *self.kept.entry(Arc::clone(&class)).or_default() += 1;
+        self.requests.push(Request {
             request: 0,
             class,
             client: 0,
@@ -110,12 +113,13 @@ impl Witness for Rows<'_> {
     }
 }
 
-/// Measures on the file system of a run. Row times are relative to `epoch_ns`.
+/// Measures on the file system of a run. The rows go to `requests`, with times relative to `epoch_ns`.
 pub(crate) fn measure(
     access: &AccessContext<'_>,
     wanted: &RunAccess,
     epoch_ns: i64,
-) -> Result<(Vec<Request>, Accessed), Error> {
+    requests: &mut RequestSpool,
+) -> Result<Accessed, Error> {
     let RunContext { run, options, .. } = *access.context;
     let point = access.points.first().ok_or_else(|| {
         Error::Refused(format!(
@@ -130,7 +134,8 @@ pub(crate) fn measure(
         device: device.into(),
         names: BTreeMap::new(),
         origin: (Instant::now(), clock::monotonic_ns() - epoch_ns),
-        rows: Vec::new(),
+        requests,
+        kept: BTreeMap::new(),
     };
     let settings = Options {
         sizes_bytes: wanted.sizes_bytes.clone(),
@@ -140,10 +145,8 @@ pub(crate) fn measure(
         ..Options::default()
     };
     let report = bench_before(&point.files, &settings, &options.stop, &mut rows).map_err(Error::failed)?;
-    let mut kept: BTreeMap<String, u64> = BTreeMap::new();
-    for row in &rows.rows {
-        *kept.entry(row.class.to_string()).or_default() += 1;
-    }
+    let kept: BTreeMap<String, u64> =
+        rows.kept.iter().map(|(class, rows)| (class.to_string(), *rows)).collect();
     let mut taken = kept.clone();
     for size in &report.sizes {
         for (operation, latency) in
@@ -158,11 +161,10 @@ pub(crate) fn measure(
     for class in &run.classes {
         taken.entry(class.name.clone()).or_default();
     }
-    Ok((rows.rows, Accessed { report, taken, kept }))
+    Ok(Accessed { report, taken, kept })
 }
 
-/// Bytes read that the devices must have delivered.
-pub(crate) fn uncached_bytes(access: &RunAccess, rows: &[Request]) -> u64 {
-    let names: Vec<String> = access.sizes_bytes.iter().map(|size| RunAccess::uncached(*size)).collect();
-    rows.iter().filter(|row| names.iter().any(|name| **name == *row.class)).map(|row| row.size_bytes).sum()
+/// Classes whose bytes the devices must have delivered.
+pub(crate) fn uncached_classes(access: &RunAccess) -> Vec<String> {
+    access.sizes_bytes.iter().map(|size| RunAccess::uncached(*size)).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use weir_records::Request;
+use weir_records::RequestSpool;
 use weir_study::{Engine, Run, RunService};
 use weir_web_client::{Class, Folders, Options, Report, Server, Visit, Visitors, browse};
 
@@ -61,20 +61,20 @@ pub(crate) struct Asking {
 
 /// Outcome of the browsers' requests.
 pub(crate) struct Asked {
-    /// One row for each request.
-    pub(crate) rows: Vec<Request>,
+    pub(crate) requests: RequestSpool,
     pub(crate) report: Report,
     /// Pages of sites.
     pub(crate) visited: Visited,
 }
 
 impl Asking {
-    /// Starts the browsers; `None` if no class has any.
+    /// Starts the browsers, whose requests go to `requests`; `None` if no class has any.
     pub(crate) fn begin(
         mut classes: Vec<(Class, Arc<str>)>,
         visits: Vec<Visits>,
         run: &Run,
         epoch_ns: i64,
+        mut requests: RequestSpool,
         stop: &Arc<AtomicBool>,
     ) -> Result<Option<Self>, Error> {
         if classes.is_empty() && visits.is_empty() {
@@ -101,15 +101,12 @@ impl Asking {
         let work = move || {
             let (classes, devices): (Vec<Class>, Vec<Arc<str>>) = classes.into_iter().unzip();
             let names: Vec<Arc<str>> = classes.iter().map(|class| Arc::clone(&class.name)).collect();
-            let mut rows = Vec::new();
             let report = browse(classes, &options, |outcome| {
                 let class = outcome.class as usize;
-                rows.push(outcome.to_request(&names[class], &devices[class]));
-                if let Some(site) = class.checked_sub(documents) {
-                    visited.add(site, outcome);
-                }
+                let page = class.checked_sub(documents).map_or(0, |site| visited.add(site, outcome));
+                requests.push_noted(outcome.to_request(&names[class], &devices[class]), page);
             })?;
-            Ok(Asked { rows, report, visited })
+            Ok(Asked { requests, report, visited })
         };
         let thread = std::thread::Builder::new().name("web".to_owned()).spawn(work);
         Ok(Some(Asking {

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use serde::Serialize;
 use serde_json::Value;
 use weir_daemons::Group;
-use weir_records::{Op, Request};
+use weir_records::{Op, Request, RequestSpool};
 use weir_specs::template;
 use weir_study::Run;
 use weir_workload::{Access, Arrivals};
@@ -29,19 +30,28 @@ const LITTLE_ROOM_BYTES: u64 = 64 << 10;
 
 /// Upper bound of the time by which fio overstates completions of a class, summed over requests, in ns. At the end of its
 /// runtime a fio client waits for all outstanding requests, and stamps all with the completion of the last.
-pub(crate) fn overstated_ns<'a>(end_ns: i64, rows: impl Iterator<Item = &'a Request>) -> i64 {
-    let mut clients: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
-    for row in rows {
+#[derive(Default)]
+pub(crate) struct Overstated {
+    /// By client: time after the end, of all requests and of the last.
+    clients: BTreeMap<u32, (i64, i64)>,
+}
+
+impl Overstated {
+    /// Adds a request of a run that ends at `end_ns`.
+    pub(crate) fn add(&mut self, end_ns: i64, row: &Request) {
         let Some(completed_ns) = row.completed_ns.filter(|completed_ns| *completed_ns > end_ns) else {
-            continue;
+            return;
         };
         let late_ns = completed_ns - end_ns.max(row.submitted_ns.unwrap_or(row.intended_ns));
-        let (all_ns, last_ns) = clients.entry(row.client).or_default();
+        let (all_ns, last_ns) = self.clients.entry(row.client).or_default();
         *all_ns += late_ns;
         *last_ns = (*last_ns).max(late_ns);
     }
-    // The time of the last one is exact.
-    clients.values().map(|(all_ns, last_ns)| all_ns - last_ns).sum()
+
+    pub(crate) fn total_ns(&self) -> i64 {
+        // The time of the last one is exact.
+        self.clients.values().map(|(all_ns, last_ns)| all_ns - last_ns).sum()
+    }
 }
 
 /// Running fio of one class.
@@ -180,6 +190,9 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
     option("log_alternate_epoch", &1);
     option("log_alternate_epoch_clock_id", &libc::CLOCK_MONOTONIC);
     option("log_offset", &1);
+    // fio keeps each log in memory until the end, and only the whole latency is used.
+    option("disable_clat", &1);
+    option("disable_slat", &1);
     option("lat_percentiles", &1);
     if let Some(priority) = place.class.priority {
         option("prioclass", &priority.class().number());
@@ -207,7 +220,7 @@ fn seed(run_seed: u64, client: u32) -> u64 {
 }
 
 impl Job {
-    /// Waits for fio and turns its logs into rows relative to the run's start.
+    /// Waits for fio and turns its logs into rows relative to the run's start, which go to `requests`.
     ///
     /// # Errors
     /// fio wrote no logs, or the logs do not match.
@@ -217,7 +230,8 @@ impl Job {
         places: &[Placement],
         epoch_monotonic_ns: i64,
         stop: &AtomicBool,
-    ) -> Result<(Vec<Request>, Report), Error> {
+        requests: &mut RequestSpool,
+    ) -> Result<Report, Error> {
         let place = &places[self.place_index];
         let status = self.program.wait("fio", stop)?;
         let mut report = Report {
@@ -241,32 +255,35 @@ impl Job {
         let value: Value = serde_json::from_str(json)
             .map_err(|error| Error::Failed(format!("{}: {error}", result.display())))?;
         summarise(&value, &mut report);
-        let mut rows = Vec::new();
         for client in 0..self.clients {
             let logs = JobLogs {
                 issues: self.folder.join(format!("issue.{client}.log")),
                 responses: self.folder.join(format!("{client}_lat.{}.log", client + 1)),
             };
-            let found = fio_log::rows(&logs, place, client, run, epoch_monotonic_ns)?;
-            let difference = percentile_difference(&value["jobs"][client as usize], &found);
+            let mut latencies = Latencies::new()?;
+            let mut first_ns = None;
+            fio_log::rows(&logs, place, client, run, epoch_monotonic_ns, |row| {
+                // Without a completion the log does not say when a request was sent.
+                if let (Some(submitted_ns), Some(_)) = (row.submitted_ns, row.completed_ns) {
+                    report.rows += 1;
+                    first_ns = Some(first_ns.map_or(submitted_ns, |first: i64| first.min(submitted_ns)));
+                }
+                latencies.add(&row);
+                requests.push(row);
+            })?;
+            let difference = latencies.difference(&value["jobs"][client as usize]);
             report.percentile_difference =
                 [report.percentile_difference, difference].into_iter().flatten().reduce(f64::max);
-            // Without a completion the log does not say when a request was sent.
-            let answered = found.iter().filter(|row| row.completed_ns.is_some());
-            let first_ns = answered.filter_map(|row| row.submitted_ns).min().unwrap_or(run.length_ns());
+            let first_ns = first_ns.unwrap_or(run.length_ns());
             report.began_late_ns = report.began_late_ns.max(first_ns - self.start_ns);
-            rows.extend(found);
         }
-        report.rows = rows.iter().filter(|row| row.completed_ns.is_some()).count() as u64;
         // Rows hold the content of the logs; job and result stay.
         for client in 0..self.clients {
-            for name in ["lat", "clat", "slat"] {
-                let _ = fs::remove_file(self.folder.join(format!("{client}_{name}.{}.log", client + 1)));
-            }
+            let _ = fs::remove_file(self.folder.join(format!("{client}_lat.{}.log", client + 1)));
             let _ = fs::remove_file(self.folder.join(format!("issue.{client}.log")));
         }
         self.gate.remove(self.clients);
-        Ok((rows, report))
+        Ok(report)
     }
 
     /// Waits until all clients are at the gate, in their control groups if they have some.
@@ -338,30 +355,51 @@ fn start_ns(place: &Placement) -> i64 {
 }
 
 /// Minimum rows for a comparison of the 99th percentile.
-const FEWEST_ROWS_TO_COMPARE: usize = 200;
+const FEWEST_ROWS_TO_COMPARE: u64 = 200;
+/// Longest latency that is compared, in ns: an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Digits of percentiles: many more than of fio's.
+const DIGITS: u8 = 4;
 
-/// [`Report::percentile_difference`] of one job.
-fn percentile_difference(job: &Value, rows: &[Request]) -> Option<f64> {
-    let mut largest: Option<f64> = None;
-    for (name, op) in [("read", Op::Read), ("write", Op::Write)] {
-        let mut responses: Vec<i64> = rows
-            .iter()
-            .filter(|row| row.op == op)
-            .filter_map(|row| Some(row.completed_ns? - row.submitted_ns?))
-            .collect();
-        if responses.len() < FEWEST_ROWS_TO_COMPARE {
-            continue;
-        }
-        responses.sort_unstable();
-        for (key, per_cent) in [("50.000000", 50), ("90.000000", 90), ("99.000000", 99)] {
-            // Total latency: fio's other percentiles leave out submission.
-            let fio = job[name]["lat_ns"]["percentile"][key].as_f64()?;
-            let ours = fio_log::percentile(&responses, per_cent)? as f64;
-            let difference = (ours - fio).abs() / fio.max(1.0);
-            largest = Some(largest.map_or(difference, |known| known.max(difference)));
-        }
+/// Latencies of the rows of one job.
+struct Latencies {
+    reads: Histogram<u64>,
+    writes: Histogram<u64>,
+}
+
+impl Latencies {
+    fn new() -> Result<Self, Error> {
+        let histogram = || Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(Error::failed);
+        Ok(Latencies { reads: histogram()?, writes: histogram()? })
     }
-    largest
+
+    fn add(&mut self, row: &Request) {
+        let Some((submitted_ns, completed_ns)) = row.submitted_ns.zip(row.completed_ns) else { return };
+        let of_op = match row.op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+            _ => return,
+        };
+        of_op.saturating_record(u64::try_from(completed_ns - submitted_ns).unwrap_or(0));
+    }
+
+    /// [`Report::percentile_difference`] of the job.
+    fn difference(&self, job: &Value) -> Option<f64> {
+        let mut largest: Option<f64> = None;
+        for (name, responses) in [("read", &self.reads), ("write", &self.writes)] {
+            if responses.len() < FEWEST_ROWS_TO_COMPARE {
+                continue;
+            }
+            for (key, share) in [("50.000000", 0.5), ("90.000000", 0.9), ("99.000000", 0.99)] {
+                // Total latency: fio's other percentiles leave out submission.
+                let fio = job[name]["lat_ns"]["percentile"][key].as_f64()?;
+                let ours = responses.value_at_quantile(share) as f64;
+                let difference = (ours - fio).abs() / fio.max(1.0);
+                largest = Some(largest.map_or(difference, |known| known.max(difference)));
+            }
+        }
+        largest
+    }
 }
 
 /// Sums counts over all jobs and directions.
@@ -419,8 +457,13 @@ mod tests {
             row(2, 1050, 1100),
             row(2, 900, 1100),
         ];
-        assert_eq!(overstated_ns(1_000_000_000, rows.iter()), 100_000_000 + 50_000_000);
-        assert_eq!(overstated_ns(2_000_000_000, rows.iter()), 0);
+        let overstated_ns = |end_ns| {
+            let mut overstated = Overstated::default();
+            rows.iter().for_each(|row| overstated.add(end_ns, row));
+            overstated.total_ns()
+        };
+        assert_eq!(overstated_ns(1_000_000_000), 100_000_000 + 50_000_000);
+        assert_eq!(overstated_ns(2_000_000_000), 0);
     }
 
     fn job(p50: f64, p90: f64, p99: f64) -> Value {
@@ -429,10 +472,14 @@ mod tests {
 
     #[test]
     fn percentiles_are_compared_at_the_worst_of_three() {
-        let rows: Vec<Request> = (1..=1000).map(row).collect();
-        assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows), Some(0.0));
-        assert_eq!(percentile_difference(&job(500.0, 900.0, 1980.0), &rows), Some(0.5));
-        assert_eq!(percentile_difference(&job(500.0, 900.0, 990.0), &rows[..100]), None);
+        let difference = |count, job: &Value| {
+            let mut latencies = Latencies::new().unwrap();
+            (1..=count).for_each(|latency_ns| latencies.add(&row(latency_ns)));
+            latencies.difference(job)
+        };
+        assert_eq!(difference(1000, &job(500.0, 900.0, 990.0)), Some(0.0));
+        assert_eq!(difference(1000, &job(500.0, 900.0, 1980.0)), Some(0.5));
+        assert_eq!(difference(100, &job(500.0, 900.0, 990.0)), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::process::{ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use weir_daemons::Group;
-use weir_records::{Request, read_all, write_all};
+use weir_records::{Request, RequestSpool, TableReader, TableWriter};
 use weir_replayer::Fidelity;
 use weir_study::Run;
 
@@ -41,12 +41,14 @@ pub(crate) fn start(
 ) -> Result<Option<ReplayProcess>, Error> {
     let class = &place.class.name;
     fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
-    let rows: Vec<Request> = Merged::new(run, [place])?.collect();
-    if rows.is_empty() {
+    let planned = folder.join("planned.parquet");
+    let mut table = TableWriter::create(&planned, 0).map_err(Error::failed)?;
+    for row in Merged::new(run, [place])? {
+        table.write(&row).map_err(Error::failed)?;
+    }
+    if table.close().map_err(Error::failed)? == 0 {
         return Ok(None);
     }
-    let planned = folder.join("planned.parquet");
-    write_all(&planned, 0, &rows).map_err(Error::failed)?;
     let program = std::env::current_exe()
         .map_err(|error| Error::Failed(format!("cannot find the executable of weir: {error}")))?;
     let words = folder.join("words.txt");
@@ -98,11 +100,15 @@ impl ReplayProcess {
         writeln!(told, "{epoch_monotonic_ns}").map_err(|_| self.failure("ended before its epoch"))
     }
 
-    /// Waits for the process; its rows are relative to the run's epoch.
+    /// Waits for the process. Its requests go to `requests`, with times relative to the run's epoch.
     ///
     /// # Errors
     /// The process failed, or the run is interrupted.
-    pub(crate) fn finish(mut self, stop: &AtomicBool) -> Result<(Vec<Request>, Fidelity), Error> {
+    pub(crate) fn finish(
+        mut self,
+        stop: &AtomicBool,
+        requests: &mut RequestSpool,
+    ) -> Result<Fidelity, Error> {
         let status = self.program.wait(&format!("replay of class {}", self.class), stop)?;
         if !status.success() {
             return Err(self.failure("failed"));
@@ -112,12 +118,13 @@ impl ReplayProcess {
         read.map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
         let fidelity = serde_json::from_str(&text)
             .map_err(|error| Error::Failed(format!("replay of class {}: {error}", self.class)))?;
-        let bad = |error: weir_records::Error| Error::Failed(error.to_string());
-        let rows = read_all(&self.answered).map_err(bad)?;
+        for row in TableReader::<Request>::open(&self.answered).map_err(Error::failed)? {
+            requests.push(row.map_err(Error::failed)?);
+        }
         // The run's table holds these rows.
         let _ = fs::remove_file(&self.planned);
         let _ = fs::remove_file(&self.answered);
-        Ok((rows, fidelity))
+        Ok(fidelity)
     }
 
     fn failure(&self, how: &str) -> Error {

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use weir_records::{Op, Request, write_all};
-use weir_study::{Capture, Run};
+use weir_study::Capture;
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
@@ -16,12 +15,11 @@ use crate::device::block_device::BlockDevice;
 use crate::device::capture::Recording;
 use crate::device::{kernel_queue, medium};
 use crate::filesystem::{mount, options};
-use crate::load::access;
 use crate::run::folder::PART;
 use crate::run::measure::Measured;
 use crate::run::outcome::Timing;
 use crate::run::prepare::Prepared;
-use crate::run::series;
+use crate::run::tables::{self, Tally};
 use crate::run::usage::{Use, residency};
 use crate::validity::facts::Facts;
 use crate::validity::judge::judge;
@@ -60,13 +58,24 @@ pub(crate) fn finish(
         limits.lift()?;
     }
     let sites = site::check(run, context.state(), &context.logs(), &prepared.sites)?;
+    // Before the tables are written: they are in the page cache, too.
+    let residency = residency(run, &prepared.places)?;
+    let tally = tables::write(context, &prepared, &mut measured)?;
     let visited = std::mem::take(&mut measured.sent.visited);
-    let evidence =
-        Evidence { context, prepared: &prepared, measured: &measured, limits, sites: &sites, used };
+    let evidence = Evidence {
+        context,
+        prepared: &prepared,
+        measured: &measured,
+        tally: &tally,
+        limits,
+        sites: &sites,
+        used,
+    };
     let facts = evidence.facts(problems)?;
     let validity = Validity { attempt, ..judge(&facts) };
-    let all_answered = facts.failed == 0;
+    let (requests, all_answered) = (tally.requests, tally.failed == 0);
     let mut observed = evidence.record(visited, &validity)?;
+    observed["residency"] = json!(residency);
     observed["devices"] = json!(medium::of_devices(run, testbed));
     observed["media"] = json!(medium::of_classes(run, testbed));
     if all_answered {
@@ -75,7 +84,7 @@ pub(crate) fn finish(
     let ended_s = began.elapsed().as_secs_f64();
     let (setup_s, measured_s) = (measured.setup_s, measured.measured_s);
     let timing = Timing { setup_s, measured_s, teardown_s: ended_s - setup_s - measured_s };
-    Ok(Finished { observed, validity, timing, requests: measured.sent.rows.len() as u64, ended_s })
+    Ok(Finished { observed, validity, timing, requests, ended_s })
 }
 
 /// Differences between the state of the host and the study: mounts, devices, queues, limits, options, daemons.
@@ -99,6 +108,7 @@ struct Evidence<'a> {
     context: &'a RunContext<'a>,
     prepared: &'a Prepared,
     measured: &'a Measured,
+    tally: &'a Tally<'a>,
     limits: &'a Limits,
     sites: &'a [After],
     used: &'a Use,
@@ -108,24 +118,23 @@ impl<'a> Evidence<'a> {
     /// Facts for the validity rules.
     fn facts(&self, state: Vec<String>) -> Result<Facts<'a>, Error> {
         let RunContext { run, filesystem, .. } = *self.context;
-        let Evidence { prepared, measured, sites, used, .. } = *self;
+        let Evidence { prepared, measured, tally, sites, used, .. } = *self;
         let sent = &measured.sent;
-        let failed = || sent.rows.iter().filter(|row| row.status != 0);
-        let error = |row: &Request| std::io::Error::from_raw_os_error(row.status).to_string();
+        let error = |status| std::io::Error::from_raw_os_error(status).to_string();
         Ok(Facts {
             fidelity: sent.fidelity.as_ref(),
             fio: &sent.fio,
             late_start_limit_ns: (run.warmup_s.max(run.duration_s / 10.0) * 1e9) as i64,
             web: sent.web.as_ref(),
             access: sent.access.as_ref(),
-            failed: failed().count() as u64,
-            first_failure: failed().next().map(error),
-            rows: sent.rows.len() as u64,
+            failed: tally.failed,
+            first_failure: tally.first_failure.map(error),
+            rows: tally.requests,
             loss: measured.capture.as_ref().map(Recording::loss),
             allowed_loss: run.allowed_loss,
             capture_required: run.capture == Capture::Required,
             read_bytes: (!prepared.devices.is_empty())
-                .then(|| (read_bytes(run, &sent.rows), measured.device_read_bytes)),
+                .then_some((tally.read_bytes, measured.device_read_bytes)),
             cached_by_right: testbed_rules::cached_by_right(run, filesystem),
             written: match &run.access {
                 Some(access) => {
@@ -133,12 +142,12 @@ impl<'a> Evidence<'a> {
                 }
                 None => prepared.moved,
             },
-            transits: transit::of_classes(run, &sent.rows, &measured.schedulers),
+            transits: transit::of_classes(run, &tally.waits, &measured.schedulers),
             is_raw: filesystem.mount_type.is_none(),
             clock_step_ns: measured.clock_step_ns,
             sites: sites.iter().map(After::findings).collect(),
             state,
-            controls: prepared.groups.judge(&sent.rows),
+            controls: prepared.groups.judge(&tally.asked),
             models: measured.models.clone(),
             schedulers: measured
                 .schedulers
@@ -149,25 +158,17 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Writes all files but `observed.json`, and returns that.
+    /// Writes all files but the tables and `observed.json`, and returns that.
     fn record(&self, visited: Visited, validity: &Validity) -> Result<serde_json::Value, Error> {
-        let Evidence { context, prepared, measured, limits, sites, used } = *self;
+        let Evidence { context, prepared, measured, tally, limits, sites, used } = *self;
         let (sent, partial) = (&measured.sent, context.partial);
-        let residency = residency(context.run, &prepared.places)?;
-        write_all(&partial.join("requests.parquet"), measured.epoch_ns, &sent.rows).map_err(Error::failed)?;
-        series::write(context.run, partial, measured.epoch_ns, &sent.rows)?;
-        if !prepared.sites.is_empty() {
-            write_all(&partial.join("pages.parquet"), measured.epoch_ns, &measured.pages)
-                .map_err(Error::failed)?;
-        }
         write_json(&partial.join("verdict.json"), validity)?;
         if let Some(record) = &measured.coordination {
             write_json(&partial.join(PART), record)?;
         }
         let models: BTreeMap<&String, _> =
             measured.models.iter().map(|(name, stats)| (name, stats)).collect();
-        let hot: BTreeMap<&String, _> =
-            prepared.hot.iter().map(|hot| (&hot.service, hot.used(&sent.rows))).collect();
+        let hot: BTreeMap<&str, _> = tally.hot.iter().map(|hot| (hot.service, hot.used())).collect();
         Ok(json!({
             "replay": sent.fidelity,
             "fio": sent.fio,
@@ -189,16 +190,6 @@ impl<'a> Evidence<'a> {
             "memory_of": used.memory_of,
             "reads": limits.reads(),
             "hot": hot,
-            "residency": residency,
         }))
     }
-}
-
-/// Bytes that completed requests read, without those that may come from the page cache.
-fn read_bytes(run: &Run, rows: &[Request]) -> u64 {
-    if let Some(access) = &run.access {
-        return access::uncached_bytes(access, rows);
-    }
-    let read = |row: &&Request| row.op == Op::Read && row.status == 0 && row.completed_ns.is_some();
-    rows.iter().filter(read).map(|row| row.size_bytes).sum()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_records::Request;
+use weir_records::RequestSpool;
 use weir_replayer::{Fidelity, Targets};
 use weir_study::Engine;
 use weir_web_client::Class;
@@ -32,12 +32,13 @@ pub(crate) struct Load<'a> {
     jobs: Vec<fio::Job>,
     browsers: Vec<(Class, Arc<str>)>,
     visits: Vec<Visits>,
+    requests: RequestSpool,
 }
 
 /// Requests that the engines sent, and the engines' reports.
-#[derive(Default)]
 pub(crate) struct Sent {
-    pub(crate) rows: Vec<Request>,
+    /// In the order of the run's table.
+    pub(crate) requests: RequestSpool,
     pub(crate) fidelity: Option<Fidelity>,
     pub(crate) fio: Vec<fio::Report>,
     pub(crate) web: Option<weir_web_client::Report>,
@@ -75,7 +76,9 @@ impl<'a> Load<'a> {
         let visits = site::visits(run, &context.logs(), &options.stop)?;
         let mut jobs = start_fio(context, places, groups)?;
         jobs.iter_mut().try_for_each(|job| job.await_clients(&options.stop))?;
-        Ok(Load { context, places, stream, targets, replays, jobs, browsers, visits })
+        let classes = places.iter().map(|place| place.class.name.as_str().into());
+        let requests = RequestSpool::new(context.partial, classes);
+        Ok(Load { context, places, stream, targets, replays, jobs, browsers, visits, requests })
     }
 
     /// Sends all requests from an instant of CLOCK_MONOTONIC on, and waits for the last completion.
@@ -86,8 +89,16 @@ impl<'a> Load<'a> {
         let RunContext { run, options, .. } = *self.context;
         self.jobs.iter().try_for_each(|job| job.begin(epoch_ns))?;
         self.replays.iter_mut().try_for_each(|replay| replay.begin(epoch_ns))?;
-        let asking = Asking::begin(self.browsers, self.visits, run, epoch_ns, &options.stop)?;
-        let mut sent = Sent::default();
+        let another = self.requests.another();
+        let asking = Asking::begin(self.browsers, self.visits, run, epoch_ns, another, &options.stop)?;
+        let mut sent = Sent {
+            requests: self.requests,
+            fidelity: None,
+            fio: Vec::new(),
+            web: None,
+            visited: Visited::default(),
+            access: None,
+        };
         if !self.stream.is_empty() {
             let replay_options = weir_replayer::Options {
                 epoch_monotonic_ns: Some(epoch_ns),
@@ -95,32 +106,27 @@ impl<'a> Load<'a> {
                 seed: run.seed,
                 ..weir_replayer::Options::default()
             };
-            let sink = |row: Request| sent.rows.push(row);
+            let sink = |request| sent.requests.push(request);
             let fidelity = weir_replayer::replay(self.stream, &self.targets, &replay_options, sink);
             sent.fidelity = Some(fidelity.map_err(Error::failed)?);
         }
         for replay in self.replays {
-            let (found, fidelity) = replay.finish(&options.stop)?;
-            sent.rows.extend(found);
+            let fidelity = replay.finish(&options.stop, &mut sent.requests)?;
             sent.fidelity = Some(match sent.fidelity {
                 None => fidelity,
                 Some(others) => others.and(fidelity),
             });
         }
         for job in self.jobs {
-            let (found, report) = job.finish(run, self.places, epoch_ns, &options.stop)?;
-            sent.rows.extend(found);
-            sent.fio.push(report);
+            sent.fio.push(job.finish(run, self.places, epoch_ns, &options.stop, &mut sent.requests)?);
         }
         if let Some(asking) = asking {
             let asked = asking.finish()?;
-            sent.rows.extend(asked.rows);
+            sent.requests.append(asked.requests);
             (sent.web, sent.visited) = (Some(asked.report), asked.visited);
         }
         if let Some(wanted) = &run.access {
-            let (found, report) = access::measure(access, wanted, epoch_ns)?;
-            sent.rows.extend(found);
-            sent.access = Some(report);
+            sent.access = Some(access::measure(access, wanted, epoch_ns, &mut sent.requests)?);
         }
         Ok(sent)
     }

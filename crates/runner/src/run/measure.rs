@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use weir_coordination::{Coordination, Record};
 use weir_host::clock::{self, wall_minus_monotonic_ns};
-use weir_records::Page;
 
 use crate::Error;
 use crate::cgroup::limits::Limits;
@@ -25,7 +24,6 @@ const LEAD: Duration = Duration::from_millis(20);
 pub(crate) struct Measured {
     pub(crate) sent: Sent,
     pub(crate) epoch_ns: i64,
-    pub(crate) pages: Vec<Page>,
     pub(crate) capture: Option<Recording>,
     pub(crate) models: Vec<(String, weir_blockserver::Stats)>,
     /// Active schedulers of devices with one of weir's, by device.
@@ -64,7 +62,7 @@ pub(crate) fn measure(
     let begun = server_scheduler::begin(devices, epoch_ns)?;
     let setup_s = began.elapsed().as_secs_f64();
 
-    let mut sent = load.send(epoch_ns, &AccessContext { context, limits, points: &prepared.points })?;
+    let sent = load.send(epoch_ns, &AccessContext { context, limits, points: &prepared.points })?;
     let measured_s = began.elapsed().as_secs_f64() - setup_s;
     // A host that is done waits for the others, which still send.
     let coordination = peers.map(Coordination::end).transpose()?;
@@ -79,21 +77,10 @@ pub(crate) fn measure(
         }
     }
     let schedulers = server_scheduler::read_back(devices, &prepared.schedulers, &begun);
-    let order = |class: &str| prepared.places.iter().position(|place| place.class.name == class);
-    sent.rows.sort_by(|a, b| {
-        let at_once = || (order(&a.class), a.request).cmp(&(order(&b.class), b.request));
-        a.intended_ns.cmp(&b.intended_ns).then_with(at_once)
-    });
-    let mut pages = Vec::new();
-    for (row, number) in sent.rows.iter_mut().zip(0..) {
-        pages.extend(sent.visited.take(row, number));
-        row.request = number;
-    }
     let device_read_bytes = after.saturating_sub(before);
     Ok(Measured {
         sent,
         epoch_ns,
-        pages,
         capture,
         models,
         schedulers,

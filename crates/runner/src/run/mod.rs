@@ -11,5 +11,6 @@ pub(crate) mod outcome;
 pub(crate) mod prepare;
 pub(crate) mod series;
 pub(crate) mod sweep;
+pub(crate) mod tables;
 pub(crate) mod undo;
 pub(crate) mod usage;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir_records::{Request, SeriesWriter};
+use weir_records::SeriesWriter;
 use weir_study::Run;
 
 use crate::Error;
@@ -19,14 +19,4 @@ const LONG_NS: i64 = 3_600_000_000_000;
 pub(crate) fn create(run: &Run, folder: &Path, epoch_ns: i64) -> Result<SeriesWriter, Error> {
     let interval_ns = if run.length_ns() > LONG_NS { LONG_INTERVAL_NS } else { INTERVAL_NS };
     SeriesWriter::create(&folder.join("series.parquet"), epoch_ns, interval_ns).map_err(Error::failed)
-}
-
-/// Writes the table of all these requests.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn write(run: &Run, folder: &Path, epoch_ns: i64, rows: &[Request]) -> Result<(), Error> {
-    let mut writer = create(run, folder, epoch_ns)?;
-    rows.iter().try_for_each(|row| writer.add(row)).map_err(Error::failed)?;
-    writer.close().map_err(Error::failed)
 }

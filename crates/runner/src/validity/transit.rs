@@ -1,12 +1,13 @@
 //! Transit of requests between client and block server, by class: its time, and whether the kernel split requests.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weir_records::Request;
 use weir_study::{Engine, Run};
 
 use crate::device::server_scheduler::InForce;
-use crate::load::fio;
+use crate::load::fio::Overstated;
 
 /// Transit of a class's requests between client and block server.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,33 +19,61 @@ pub(crate) enum Transit {
     Cut { asked: u64, came: u64 },
 }
 
+/// Requests and response times of each class at its clients.
+pub(crate) struct Waits {
+    end_ns: i64,
+    classes: BTreeMap<Arc<str>, Wait>,
+}
+
+#[derive(Default)]
+struct Wait {
+    asked: u64,
+    answered: u64,
+    /// Of the answered ones.
+    waited_ns: i64,
+    overstated: Overstated,
+}
+
+impl Waits {
+    pub(crate) fn new(run: &Run) -> Self {
+        Waits { end_ns: run.length_ns(), classes: BTreeMap::new() }
+    }
+
+    /// Adds a request.
+    pub(crate) fn add(&mut self, row: &Request) {
+        let wait = match self.classes.get_mut(&row.class) {
+            Some(wait) => wait,
+            None => self.classes.entry(Arc::clone(&row.class)).or_default(),
+        };
+        wait.asked += 1;
+        if let Some(completed_ns) = row.completed_ns.filter(|_| row.status == 0) {
+            wait.answered += 1;
+            wait.waited_ns += completed_ns - row.submitted_ns.unwrap_or(row.intended_ns);
+        }
+        wait.overstated.add(self.end_ns, row);
+    }
+}
+
 /// Transit of each class: response times at the clients minus those at the server. Only of devices with one of weir's
 /// schedulers, and only of classes of which the server received all requests.
 pub(crate) fn of_classes(
     run: &Run,
-    rows: &[Request],
+    waits: &Waits,
     live: &BTreeMap<String, InForce>,
 ) -> Vec<(String, Transit)> {
     let own = live.iter().filter(|(device, _)| !run.scheduler_of(device).is_of_kernel());
     let classes = own.filter_map(|(_, live)| live.stats.as_ref()).flat_map(|stats| &stats.classes);
-    let end_ns = run.length_ns();
     classes
         .filter_map(|class| {
-            let of_class = || rows.iter().filter(|row| *row.class == *class.name);
-            let waited_ns: Vec<i64> = of_class()
-                .filter(|row| row.status == 0)
-                .filter_map(|row| Some(row.completed_ns? - row.submitted_ns.unwrap_or(row.intended_ns)))
-                .collect();
-            let asked = of_class().count() as u64;
-            if asked > 0 && class.requests > asked {
-                return Some((class.name.clone(), Transit::Cut { asked, came: class.requests }));
+            let Wait { asked, answered, waited_ns, overstated } = waits.classes.get(class.name.as_str())?;
+            if class.requests > *asked {
+                return Some((class.name.clone(), Transit::Cut { asked: *asked, came: class.requests }));
             }
-            let is_whole = !waited_ns.is_empty() && waited_ns.len() as u64 == class.requests;
-            let mean_ms = waited_ns.iter().sum::<i64>() as f64 / waited_ns.len() as f64 / 1e6;
-            let most_ms = mean_ms - class.mean_ms;
+            let is_whole = *answered > 0 && *answered == class.requests;
+            let ms = |ns: i64| ns as f64 / *answered as f64 / 1e6;
+            let most_ms = ms(*waited_ns) - class.mean_ms;
             let of_fio = run.classes.iter().any(|of| of.name == class.name && of.engine == Engine::Fio);
-            let unknown_ns = if of_fio { fio::overstated_ns(end_ns, of_class()) } else { 0 };
-            let unknown_ms = unknown_ns as f64 / waited_ns.len() as f64 / 1e6;
+            let unknown_ms = if of_fio { ms(overstated.total_ns()) } else { 0.0 };
             let transit = Transit::Whole { least_ms: most_ms - unknown_ms, most_ms };
             is_whole.then(|| (class.name.clone(), transit))
         })
@@ -98,12 +127,14 @@ mod tests {
         ];
         // Three and six ms, of which the server knows three each; of video the kernel made seven of one.
         let cut = Transit::Cut { asked: 1, came: 7 };
+        let mut waits = Waits::new(&run);
+        rows.iter().for_each(|row| waits.add(row));
         assert_eq!(
-            of_classes(&run, &rows, &live),
+            of_classes(&run, &waits, &live),
             [("text".to_owned(), Transit::Whole { least_ms: 1.5, most_ms: 1.5 }), ("video".to_owned(), cut)]
         );
         let kernels = Run { settings: weir_study::Settings::default(), ..run };
-        assert!(of_classes(&kernels, &rows, &live).is_empty());
+        assert!(of_classes(&kernels, &waits, &live).is_empty());
     }
 
     /// A run without classes under hds.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use weir_study::limits::{DEVICE_ROW_BYTES, MOST_DATA_BYTES};
+use weir_study::limits::{DEVICE_ROW_BYTES, MOST_DATA_BYTES, MOST_DEVICE_ROWS_BYTES};
 
 use crate::support::{each_is_named, plan_text, shipped};
 
@@ -61,7 +61,11 @@ fn more_than_a_machine_has_is_refused_with_line_field_value_and_limit() {
                 "files.size.fixed.bytes: 9223372036854775807",
                 "classes.text.with.files.size: allows 9223372036854775807 bytes; at most",
             ),
-            ("files.count: 64", "arrivals.poisson.rate_per_s: 1000000", "in one run; at most"),
+            (
+                "clients: 10, with: {files.count: 64}",
+                "clients: 1000, with: {arrivals.poisson.rate_per_s: 1000000}",
+                "make about 1.100e10 requests in one run; at most",
+            ),
             (
                 "duration_s: 10",
                 "duration_s: 1e18",
@@ -76,9 +80,9 @@ fn more_than_a_machine_has_is_refused_with_line_field_value_and_limit() {
             ("size_mib: 1024", "size_mib: 18446744073709551615", "storage.size_mib: is "),
             ("heads: 2", "heads: 2, stripe_unit_kib: 18446744073709551612", "storage.stripe_unit_kib: is "),
             (
-                "  scheduler: [none, bfq]",
-                "  scheduler: [none, bfq]\n  load: [1, 1000000]",
-                "factors.load: and their 1.100e8",
+                "clients: 10, with: {files.count: 64}}\nfactors:\n",
+                "clients: 1000, with: {files.count: 64}}\nfactors:\n  load: [1, 1000000]\n",
+                "factors.load: make about 1.100e10 requests",
             ),
             ("  scheduler: [none, bfq]", "  memory_mib: [18446744073709551615]", "factors.memory_mib.0: is "),
             ("  scheduler: [none, bfq]", "  clients: [{text: 4000000000}]", "factors.clients: make about"),
@@ -173,6 +177,25 @@ fn the_largest_run_of_a_plan_is_estimated() {
     // Of virtual time rows are written as they come.
     let found = plan_text(SIMULATED).unwrap().largest_run;
     assert!(found.device_bytes == 0 && found.memory_bytes < 20_000, "{found:?}");
+}
+
+#[test]
+fn a_run_of_a_day_needs_no_more_memory_for_its_rows_than_one_of_an_hour() {
+    let lasting = |study: &str, duration_s: &str| plan_text(&study.replace("duration_s: 10", duration_s));
+    let many = STUDY.replace("clients: 10", "clients: 10000");
+    let [hour, day] = ["duration_s: 3600", "duration_s: 86400"]
+        .map(|duration_s| lasting(&many, duration_s).unwrap().largest_run);
+    assert!(day.requests > 800_000_000 && day.requests > 20 * hour.requests, "{day:?}");
+    assert_eq!(day.memory_bytes, hour.memory_bytes);
+    assert!(day.memory_bytes as f64 > MOST_DEVICE_ROWS_BYTES, "{day:?}");
+    // fio keeps its log in memory.
+    let closed = STUDY.replace(
+        "{workload: poisson-text, clients: 10, with: {files.count: 64}}",
+        "{workload: random-4k, clients: 1}",
+    );
+    let found = lasting(&closed, "duration_s: 86400").unwrap_err();
+    assert!(found.contains("need about") && found.contains("of memory in one run"), "{found}");
+    lasting(&closed, "duration_s: 36000").unwrap();
 }
 
 #[test]

@@ -79,8 +79,9 @@ pub(crate) fn visits(run: &Run, logs: &Path, stop: &Arc<AtomicBool>) -> Result<V
 #[derive(Default)]
 pub(crate) struct Visited {
     classes: Vec<Seen>,
-    /// By class, and request number within the engine.
-    rows: HashMap<(Arc<str>, u64), Page>,
+    /// Names of pages, and their numbers.
+    pages: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u64>,
 }
 
 struct Seen {
@@ -101,22 +102,41 @@ impl Visited {
         });
     }
 
-    /// Adds a response or a failure.
-    pub(crate) fn add(&mut self, class: usize, outcome: &Outcome) {
-        let Some(seen) = self.classes.get_mut(class) else { return };
+    /// Adds a response or a failure. Returns what [`Visited::page`] needs beside its request: never 0.
+    pub(crate) fn add(&mut self, class: usize, outcome: &Outcome) -> u64 {
+        let Some(seen) = self.classes.get_mut(class) else { return 0 };
         seen.pages.add(outcome);
-        let name = Arc::clone(&seen.name);
-        let page = outcome.to_page(&name);
-        self.rows.insert((name, outcome.request), page);
+        let page = outcome.to_page(&seen.name);
+        let number = match self.numbers.get(&page.page) {
+            Some(number) => *number,
+            None => {
+                self.pages.push(Arc::clone(&page.page));
+                // From 1.
+                let number = self.pages.len() as u64;
+                self.numbers.insert(page.page, number);
+                number
+            }
+        };
+        number << u16::BITS | u64::from(page.http_status)
     }
 
-    /// Page of a request, with its request number in the run.
-    pub(crate) fn take(&mut self, request: &Request, number: u64) -> Option<Page> {
-        if self.rows.is_empty() {
-            return None;
-        }
-        let page = self.rows.remove(&(Arc::clone(&request.class), request.request))?;
-        Some(Page { request: number, ..page })
+    /// The page of a request; `None` if the request was not for a page of a site.
+    pub(crate) fn page(&self, request: &Request, note: u64) -> Option<Page> {
+        let number = usize::try_from(note >> u16::BITS).ok()?;
+        let page = self.pages.get(number.checked_sub(1)?)?;
+        Some(Page {
+            request: request.request,
+            class: Arc::clone(&request.class),
+            client: request.client,
+            page: Arc::clone(page),
+            intended_ns: request.intended_ns,
+            submitted_ns: request.submitted_ns,
+            completed_ns: request.completed_ns,
+            size_bytes: request.size_bytes,
+            http_status: note as u16,
+            status: request.status,
+            warmup: request.warmup,
+        })
     }
 
     /// Figures of each class, by site. WIPS are completed pages per second of the measured interval.
