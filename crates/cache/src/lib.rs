@@ -7,12 +7,14 @@
 mod arc;
 pub mod index;
 mod lru;
+mod numbered_lru;
 mod s3_fifo;
 mod sieve;
 mod store;
 
 pub use arc::Arc;
 pub use lru::Lru;
+pub use numbered_lru::NumberedLru;
 pub use s3_fifo::S3Fifo;
 pub use sieve::Sieve;
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use proptest::prelude::*;
-use weir_cache::Policy;
+use weir_cache::{NumberedLru, Policy};
 
 /// A cache that takes its time.
 trait Plain {
@@ -310,6 +310,17 @@ proptest! {
         }
     }
 
+    /// Capacities of none and of all objects, and requests beyond the serial numbers' compaction.
+    #[test]
+    fn numbered_objects_hit_and_miss_as_in_a_plain_cache(keys in keys(), capacity in 0_u64..120) {
+        let objects = keys.iter().max().map_or(0, |most| *most as u32 + 1);
+        let (mut fast, mut slow) = (NumberedLru::new(capacity, objects), plain(Policy::Lru, capacity));
+        for (number, key) in keys.iter().enumerate() {
+            let (found, expected) = (fast.request(*key as u32), slow.request(*key, 1));
+            prop_assert_eq!(found, expected, "of {}: request {} for {}", capacity, number, key);
+        }
+    }
+
     #[test]
     fn arc_with_sizes_keeps_within_its_capacity(keys in keys(), capacity in 0_u64..200) {
         let mut cache = Policy::Arc.cache(capacity);
@@ -337,4 +348,6 @@ fn a_long_string_of_zipf_requests_agrees_too() {
         assert_eq!(found, misses(&mut |key| slow.request(key, 1)), "{}", policy.name());
         assert!((10_000..55_000).contains(&found), "{}: {found}", policy.name());
     }
+    let (mut numbered, mut slow) = (NumberedLru::new(300, 5_001), plain(Policy::Lru, 300));
+    assert!(keys.iter().all(|key| numbered.request(*key as u32) == slow.request(*key, 1)));
 }

@@ -189,11 +189,10 @@ impl Controller {
     fn read(&mut self, free_ns: u64, arrived_ns: u64, begin_ns: u64, request: &IoRequest) -> u64 {
         let (first, sectors) = request.sectors();
         let end = first + sectors;
-        let delivery_ns = self.delivery_ns(request.size_bytes);
         let hit_ns = self.options.hit_overhead_ns.map_or(begin_ns, |ns| free_ns.max(arrived_ns + ns));
         self.destage_until(begin_ns.min(hit_ns));
         if let Some(available_ns) = self.read_buffered(hit_ns, first, end) {
-            return available_ns.max(hit_ns + delivery_ns);
+            return available_ns.max(hit_ns + self.delivery_ns(request.size_bytes));
         }
         self.destage_until(begin_ns);
         while self.write_cache.as_ref().is_some_and(|cache| cache.overlaps(first, end)) {

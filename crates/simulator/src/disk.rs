@@ -83,6 +83,11 @@ impl Disk {
         }
     }
 
+    /// An equal disk at the outer edge, with other options of its controller.
+    pub(crate) fn another(&self, options: ControllerOptions) -> Self {
+        Self::with_options(self.mechanism().clone(), self.capacity_bytes, self.order, options)
+    }
+
     /// The disk's moving parts.
     pub fn mechanism(&self) -> &Mechanism {
         &self.controller.mechanism

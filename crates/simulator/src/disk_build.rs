@@ -49,7 +49,7 @@ impl DiskProfile {
         };
         let mechanism = Mechanism {
             seek: self.seek(geometry.cylinders(), self.full_cylinders(&zones)?)?,
-            geometry,
+            geometry: geometry.into(),
             rotation,
             head_switch_ns: ns(self.head_switch_ms, 1e6),
             write_settle_ns: ns(self.write_settle_ms, 1e6),
@@ -158,7 +158,7 @@ impl DiskProfile {
         }
     }
 
-    fn options(&self, seed: u64) -> ControllerOptions {
+    pub(crate) fn options(&self, seed: u64) -> ControllerOptions {
         let sectors = |kib: u32| u64::from(kib) * 1024 / SECTOR_BYTES;
         let overhead_ns = |us: Option<f64>| ns(us.unwrap_or(self.command_overhead_us), 1e3);
         let segment_kib = self.segment_kib.unwrap_or(self.read_ahead_kib.saturating_mul(2));

@@ -1,5 +1,7 @@
 //! Disk geometry: zones, cylinders, heads, sectors per track, spares.
 
+use crate::divisor::Divisor;
+
 /// Spare space of a zone. Addresses skip it; the sectors still pass under the head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spares {
@@ -61,11 +63,11 @@ pub struct Zone {
     /// For each bad track that addresses skip, the first address (within the zone) after it, in ascending order.
     pub slipped: Vec<u64>,
     /// Sectors with an address on a track.
-    data_per_track: u32,
+    data_per_track: Divisor,
     /// Sectors with an address in a group of cylinders that shares spares; 0 if there are no groups.
-    data_per_group: u64,
+    data_per_group: Divisor,
     /// Sectors of a cylinder's tracks, without what its group reserves.
-    data_per_cylinder: u64,
+    data_per_cylinder: Divisor,
 }
 
 /// The place of a sector.
@@ -88,7 +90,7 @@ pub struct Location {
 /// The layout of a disk. Addresses fill a track, then the cylinder's other tracks, then the next cylinder inwards.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    heads: u32,
+    heads: Divisor,
     zones: Vec<Zone>,
     sectors: u64,
     /// For each 2^`index_shift` sectors, the zone of the first of them.
@@ -116,9 +118,9 @@ impl Geometry {
                     spares: layout.spares,
                     skew: layout.skew,
                     slipped: layout.slipped_addresses(),
-                    data_per_track: layout.data_per_track(),
-                    data_per_group: layout.data_per_group(heads),
-                    data_per_cylinder: u64::from(heads) * u64::from(layout.data_per_track()),
+                    data_per_track: Divisor::new(u64::from(layout.data_per_track())),
+                    data_per_group: Divisor::new(layout.data_per_group(heads)),
+                    data_per_cylinder: Divisor::new(u64::from(heads) * u64::from(layout.data_per_track())),
                 });
             }
             first_cylinder += layout.cylinders;
@@ -134,6 +136,7 @@ impl Geometry {
                 zone as u16
             })
             .collect();
+        let heads = Divisor::new(u64::from(heads));
         Self { heads, zones, sectors: first_sector, zone_index, index_shift }
     }
 
@@ -180,7 +183,7 @@ impl Geometry {
 
     /// Heads, that is tracks in a cylinder.
     pub fn heads(&self) -> u32 {
-        self.heads
+        self.heads.get() as u32
     }
 
     /// All cylinders.
@@ -210,7 +213,7 @@ impl Geometry {
     pub fn cylinder(&self, sector: u64) -> u32 {
         let zone = self.zone_of(sector);
         let (before, rest) = zone.within_group(sector - zone.first_sector);
-        zone.first_cylinder + before + divide(rest, zone.data_per_cylinder).0 as u32
+        zone.first_cylinder + before + zone.data_per_cylinder.divide(rest).0 as u32
     }
 
     /// The place of `sector`, which must be less than [`sectors`](Self::sectors).
@@ -222,25 +225,25 @@ impl Geometry {
         if let Some(next) = zone.slipped.get(zone.slipped_before(address)) {
             left = left.min(next - address);
         }
-        if zone.data_per_group > 0 {
-            left = left.min(zone.data_per_group - rest);
+        if zone.data_per_group.get() > 0 {
+            left = left.min(zone.data_per_group.get() - rest);
         }
-        let (track, on_track) = divide(rest, u64::from(zone.data_per_track));
-        let (cylinders, head) = divide(track, u64::from(self.heads));
+        let (track, on_track) = zone.data_per_track.divide(rest);
+        let (cylinders, head) = self.heads.divide(track);
         in_zone += cylinders as u32;
         Location {
             cylinder: zone.first_cylinder + in_zone,
             head: head as u32,
             sector: on_track as u32,
             sectors_per_track: zone.sectors_per_track,
-            left_on_track: left.min(u64::from(zone.data_per_track) - on_track) as u32,
+            left_on_track: left.min(zone.data_per_track.get() - on_track) as u32,
             skew_sectors: zone.skew.map(|skew| {
-                let per_cylinder = u64::from(self.heads - 1) * u64::from(skew.head_sectors)
-                    + u64::from(skew.cylinder_sectors);
+                let per_cylinder =
+                    (self.heads.get() - 1) * u64::from(skew.head_sectors) + u64::from(skew.cylinder_sectors);
                 let start = u64::from(skew.first_sectors)
                     + u64::from(in_zone) * per_cylinder
                     + head * u64::from(skew.head_sectors);
-                divide(start, u64::from(zone.sectors_per_track)).1 as u32
+                (start % u64::from(zone.sectors_per_track)) as u32
             }),
         }
     }
@@ -255,21 +258,13 @@ impl Zone {
     /// Cylinders of the groups before that of an address of the zone, and its sector within the group. Without groups the zone
     /// is one.
     fn within_group(&self, address: u64) -> (u32, u64) {
-        let skipped = self.slipped_before(address) as u64 * u64::from(self.data_per_track);
+        let skipped = self.slipped_before(address) as u64 * self.data_per_track.get();
         let sector = address + u64::from(self.spares.front_sectors) + skipped;
-        if self.data_per_group == 0 {
+        if self.data_per_group.get() == 0 {
             return (0, sector);
         }
-        let (group, rest) = divide(sector, self.data_per_group);
+        let (group, rest) = self.data_per_group.divide(sector);
         (group as u32 * self.spares.group_cylinders, rest)
-    }
-}
-
-/// Quotient and remainder, by the much faster division of 32 bits where both fit.
-fn divide(value: u64, by: u64) -> (u64, u64) {
-    match (u32::try_from(value), u32::try_from(by)) {
-        (Ok(value), Ok(by)) => (u64::from(value / by), u64::from(value % by)),
-        _ => (value / by, value % by),
     }
 }
 

@@ -21,6 +21,7 @@ mod device;
 mod disk;
 mod disk_build;
 mod disk_profile;
+mod divisor;
 mod flash;
 pub mod flash_fit;
 mod flash_options;

@@ -119,6 +119,27 @@ impl Model {
             Profile::Null(_) => Model::Instant(Box::new(Instant::new(capacity_bytes))),
         })
     }
+
+    /// One device for each seed, as [`Model::new`] makes them. Disks share what is equal and does not change.
+    ///
+    /// # Errors
+    /// As [`Profile::build`].
+    pub fn several(
+        profile: &Profile,
+        capacity_bytes: u64,
+        seeds: impl IntoIterator<Item = u64>,
+    ) -> Result<Vec<Self>, ProfileError> {
+        let mut models: Vec<Model> = Vec::new();
+        for seed in seeds {
+            models.push(match (profile, models.first()) {
+                (Profile::Disk(disk), Some(Model::Disk(first))) => {
+                    Model::Disk(Box::new(first.another(disk.options(seed))))
+                }
+                _ => Model::new(profile, capacity_bytes, seed)?,
+            });
+        }
+        Ok(models)
+    }
 }
 
 device_of_several!(Model { Disk, Ssd, Flash, Instant });

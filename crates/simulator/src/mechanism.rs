@@ -1,6 +1,7 @@
 //! Disk mechanism: positioning and transfer times.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::device::Op;
 use crate::geometry::{Geometry, Location};
@@ -32,8 +33,8 @@ pub struct Access {
 /// Geometry, rotation and seek of one disk. It has no state: each call has the arm's position and the time.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
-    /// Where sectors lie.
-    pub geometry: Geometry,
+    /// Where sectors lie. The disks of an array share it: the more of a model's data stay in a processor's cache.
+    pub geometry: Arc<Geometry>,
     /// Where the platter is.
     pub rotation: Rotation,
     /// How long the arm moves.
@@ -67,9 +68,13 @@ impl Mechanism {
     /// How long `sectors` sectors from `first_sector` take from the start of the first to the end of the last, with the
     /// changes of tracks between them. It does not depend on the time.
     pub fn transfer_ns(&self, first_sector: u64, sectors: u64, op: Op) -> u64 {
-        let at = self.geometry.locate(first_sector);
+        self.transfer_from_ns(&self.geometry.locate(first_sector), first_sector, sectors, op)
+    }
+
+    /// As [`transfer_ns`](Self::transfer_ns), from the place of the first sector.
+    pub(crate) fn transfer_from_ns(&self, at: &Location, first_sector: u64, sectors: u64, op: Op) -> u64 {
         if sectors <= u64::from(at.left_on_track) {
-            let (_, sector) = self.rotation.track_angle(&at);
+            let (_, sector) = self.rotation.track_angle(at);
             let within_ns = |sector| self.rotation.within_track_ns(sector, at.sectors_per_track);
             return within_ns(sector + sectors as u32) - within_ns(sector);
         }

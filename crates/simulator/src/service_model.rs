@@ -7,7 +7,7 @@ use weir_scheduler::{Request, ServiceModel};
 use crate::controller::Controller;
 use crate::device::{Device, IoRequest, Op, SECTOR_BYTES};
 use crate::disk::Disk;
-use crate::mechanism::Arm;
+use crate::geometry::Location;
 
 impl From<&Request> for IoRequest {
     /// The request for the device, with the same tag.
@@ -31,8 +31,8 @@ pub(crate) fn inside(capacity_bytes: u64, request: &Request) -> IoRequest {
 /// Addresses beyond the end count as the last sector, and requests are cut at the end: a scheduler may query any address;
 /// the device refuses invalid requests.
 impl Disk {
-    fn arm_at(&self, offset_bytes: u64) -> Arm {
-        self.mechanism().geometry.locate(self.sector_at(offset_bytes)).arm()
+    fn locate(&self, offset_bytes: u64) -> Location {
+        self.mechanism().geometry.locate(self.sector_at(offset_bytes))
     }
 
     fn cylinder_at(&self, offset_bytes: u64) -> u32 {
@@ -47,13 +47,13 @@ impl Disk {
         inside(Device::capacity_bytes(self), request)
     }
 
-    /// Seek from a track, `wait_ns` of rotation, transfer over the slower side, and overheads.
-    fn service_ns(&self, move_ns: u64, wait_ns: u64, request: &IoRequest) -> u64 {
+    /// Seek from a track, `wait_ns` of rotation, transfer from a place over the slower side, and overheads.
+    fn service_ns(&self, move_ns: u64, wait_ns: u64, at: &Location, request: &IoRequest) -> u64 {
         let controller = self.controller();
         let (first, sectors) = request.sectors();
         let by_revolution = controller.by_revolution_ns(request.op, first..first + sectors);
         let [transfer_ns, lost_ns] = by_revolution
-            .unwrap_or_else(|| [controller.mechanism.transfer_ns(first, sectors, request.op), 0]);
+            .unwrap_or_else(|| [controller.mechanism.transfer_from_ns(at, first, sectors, request.op), 0]);
         let interface = controller.interface_times(request, transfer_ns);
         controller.overhead_ns(request.op)
             + (move_ns + wait_ns).max(interface.before_ns + wait_ns)
@@ -132,12 +132,12 @@ impl ServiceModel for Disk {
     fn expected_ns(&self, from_bytes: u64, request: &Request) -> u64 {
         let request = self.inside(request);
         let mechanism = self.mechanism();
-        let move_ns =
-            mechanism.move_ns(self.arm_at(from_bytes), self.arm_at(request.offset_bytes), request.op);
+        let at = self.locate(request.offset_bytes);
+        let move_ns = mechanism.move_ns(self.locate(from_bytes).arm(), at.arm(), request.op);
         if let Some([expected_ns, _]) = self.by_track_ns(move_ns, &request) {
             return expected_ns;
         }
-        self.service_ns(move_ns, mechanism.rotation.revolution_ns / 2, &request)
+        self.service_ns(move_ns, mechanism.rotation.revolution_ns / 2, &at, &request)
     }
 
     /// Without a write cache the arm is where it was left, or as far on as the disk reads ahead. With one it may be
@@ -146,14 +146,14 @@ impl ServiceModel for Disk {
         let request = self.inside(request);
         let controller = self.controller();
         let mechanism = &controller.mechanism;
+        let at = self.locate(request.offset_bytes);
         let distance = if controller.options.write_cache.is_some() {
             mechanism.geometry.cylinders().saturating_sub(1)
         } else {
             // The arm is between the last byte before `from_bytes` and how far the disk reads ahead.
-            let to = self.cylinder_at(request.offset_bytes);
             let ahead_bytes = controller.options.read_ahead_sectors.saturating_mul(SECTOR_BYTES);
             let [low, high] = [from_bytes.saturating_sub(1), from_bytes.saturating_add(ahead_bytes)]
-                .map(|bytes| self.cylinder_at(bytes).abs_diff(to));
+                .map(|bytes| self.cylinder_at(bytes).abs_diff(at.cylinder));
             low.max(high)
         };
         let settle_ns = if request.op == Op::Write { mechanism.write_settle_ns } else { 0 };
@@ -161,7 +161,7 @@ impl ServiceModel for Disk {
         let move_ns = mechanism.head_switch_ns.max(mechanism.seek.time_ns(distance) + settle_ns) + noise_ns;
         let longest_ns = match self.by_track_ns(move_ns, &request) {
             Some([_, longest_ns]) => longest_ns,
-            None => self.service_ns(move_ns, mechanism.rotation.revolution_ns, &request),
+            None => self.service_ns(move_ns, mechanism.rotation.revolution_ns, &at, &request),
         };
         longest_ns + controller.longest_destage_ns()
     }

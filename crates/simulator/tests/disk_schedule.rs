@@ -10,7 +10,7 @@ const CAPACITY: u64 = 20 * 100 * 512;
 
 fn disk(order: QueueOrder, read_ahead_sectors: u64) -> Disk {
     let mechanism = Mechanism {
-        geometry: Geometry::fitting(20 * 100, 1, &[(1.0, 100)]),
+        geometry: Geometry::fitting(20 * 100, 1, &[(1.0, 100)]).into(),
         rotation: Rotation {
             revolution_ns: 8_000 * US,
             head_skew_ns: 0,

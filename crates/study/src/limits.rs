@@ -40,6 +40,8 @@ pub const MOST_DEVICE_ROWS_BYTES: f64 = (1_u64 << 30) as f64;
 const FIO_LOG_BYTES: f64 = 64.0;
 /// Bytes of a row in a table. Measured in virtual time: 12 to 18; on devices there is a row of `block.parquet` besides.
 const TABLE_ROW_BYTES: f64 = 40.0;
+/// Memory of a simulated buffer cache for each stripe unit of its class's files: its last request, and its share of the queue.
+const CACHE_UNIT_BYTES: f64 = 16.0;
 /// Memory that fio takes for a request under way, besides its data.
 const FIO_REQUEST_BYTES: f64 = 1024.0;
 
@@ -121,6 +123,10 @@ impl Run {
         if let (Testbed::Device, Some((depth, bytes))) = (self.testbed, class.closed_loop()) {
             demand.memory_bytes += f64::from(class.clients) * depth * (bytes + FIO_REQUEST_BYTES);
             demand.memory_bytes += demand.requests * FIO_LOG_BYTES;
+        }
+        if let Some(simulated) = class.simulated.as_ref().filter(|simulated| simulated.cache_mib > 0) {
+            let units = demand.file_bytes / (simulated.stripe_unit_kib.max(1) << 10) as f64;
+            demand.memory_bytes += units * CACHE_UNIT_BYTES;
         }
         demand
     }

@@ -134,15 +134,18 @@ impl Stream {
     /// The next request without the other fields of a record, which simulations do not use.
     pub fn draw(&mut self) -> Option<Draw> {
         while self.ready.is_empty() {
-            let Reverse((at_ns, number)) = self.due.pop()?;
+            let mut first = self.due.peek_mut()?;
+            let Reverse((at_ns, number)) = *first;
             if at_ns >= self.options.duration_ns {
                 // Every other client is due later still.
+                drop(first);
                 self.due.clear();
                 return None;
             }
             let client = &mut self.clients[number as usize];
             let batch = client.batch(&self.recipe);
-            self.due.push(Reverse((client.next_ns(), number)));
+            *first = Reverse((client.next_ns(), number));
+            drop(first);
             self.ready.extend(batch.extents.into_iter().map(|(offset_bytes, size_bytes)| Draw {
                 intended_ns: batch.at_ns,
                 deadline_ns: batch.deadline_ns,

@@ -71,8 +71,8 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
         let of_device =
             Heads { device, volume: Volume { first_head: heads.len() as u32, heads: device.heads } };
         devices.push(of_device);
-        for head in 0..device.heads {
-            let at = of_device.volume.first_head + head;
+        let models = models(run, device, number)?;
+        for (model, at) in models.into_iter().zip(of_device.volume.first_head..) {
             // A contract holds on the disks of the class's files.
             let mut known = classes.clone();
             for (class, simulated) in known.iter_mut().zip(&simulated) {
@@ -81,7 +81,7 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
                     class.contract = None;
                 }
             }
-            heads.push(new_head(run, device, asker, &known, number << 32 | u64::from(head))?);
+            heads.push(new_head(run, device, asker, &known, model)?);
         }
     }
     let admission = run.settings.admission.as_ref();
@@ -115,17 +115,23 @@ pub(super) fn build(run: &Run) -> Result<Built, Error> {
     Ok(Built { server, admitted })
 }
 
+/// Models of the heads of a device, which is the run's device of this number.
+fn models(run: &Run, device: &RunDevice, number: u64) -> Result<Vec<Model>, Error> {
+    let refused = |error: &dyn std::fmt::Display| Error::Refused(format!("device {}: {error}", device.name));
+    let profile = profile::load(&device.profile).map_err(|error| refused(&error))?;
+    let seeds = (0..u64::from(device.heads)).map(|head| run.seed.wrapping_add(number << 32 | head));
+    Model::several(&profile, head_bytes(device), seeds)
+        .map_err(|error| refused(&format!("profile `{}`: {error}", device.profile)))
+}
+
 fn new_head(
     run: &Run,
     device: &RunDevice,
     asker: &SimulatedClass,
     classes: &[Class],
-    stream: u64,
+    model: Model,
 ) -> Result<Head<Model>, Error> {
     let refused = |error: &dyn std::fmt::Display| Error::Refused(format!("device {}: {error}", device.name));
-    let profile = profile::load(&device.profile).map_err(|error| refused(&error))?;
-    let model = Model::new(&profile, head_bytes(device), run.seed.wrapping_add(stream))
-        .map_err(|error| refused(&format!("profile `{}`: {error}", device.profile)))?;
     let settings = Settings(asker.scheduler.tunables.clone());
     let policy =
         weir_scheduler::build(&asker.scheduler.name, classes, &settings).map_err(|error| refused(&error))?;

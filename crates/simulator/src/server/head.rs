@@ -118,6 +118,11 @@ impl<M: Machine> Head<M> {
         self.policy.waiting()
     }
 
+    /// Whether the device takes no further request.
+    pub(super) fn is_full(&self) -> bool {
+        self.inside.len() >= self.depth
+    }
+
     pub(super) fn clear_ns(&self) -> u64 {
         self.clear_ns
     }
@@ -134,7 +139,7 @@ impl<M: Machine> Head<M> {
     /// Tag and error of a request that the device refuses.
     pub fn feed(&mut self, now_ns: u64) -> Result<(), (u64, String)> {
         self.wait_ns = NEVER;
-        while self.inside.len() < self.depth {
+        while !self.is_full() {
             match self.policy.next(now_ns, &self.machine) {
                 Decision::Serve(request) => {
                     let wanted = IoRequest::from(&request);

@@ -144,19 +144,44 @@ impl ClassLayout {
         rows.saturating_mul(self.stripe_unit_bytes)
     }
 
+    /// Numbers the stripe units of files without gaps: by file, what the number of a unit in the striped space is above that
+    /// number; and how many there are. Units that files share have one number.
+    pub(super) fn numbering(&self) -> (Vec<u64>, u64) {
+        let unit = self.stripe_unit_bytes;
+        let mut order: Vec<usize> = (0..self.files.len()).collect();
+        order.sort_by_key(|file| self.files[*file].start_bytes);
+        let mut gaps = vec![0; self.files.len()];
+        let (mut end, mut gap) = (0u64, 0u64);
+        for file in order {
+            let FilePlace { start_bytes, size_bytes } = self.files[file];
+            let first = start_bytes / unit;
+            gap += first.saturating_sub(end);
+            gaps[file] = gap;
+            end = end.max(first).max(start_bytes.saturating_add(size_bytes).div_ceil(unit));
+        }
+        (gaps, end - gap)
+    }
+
     /// Appends the pieces of bytes `from..to` of the striped space. What follows on the piece before on its head is one
     /// with it.
     pub(super) fn pieces(&self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
         let (unit, heads) = (self.stripe_unit_bytes, u64::from(self.volume.heads));
+        let (mut number, mut within) = (from / unit, from % unit);
+        // The first units of a request are on different heads: no piece is before them.
+        let apart = match (&self.places, pieces.is_empty()) {
+            (_, false) => number,
+            (None, true) => number + heads,
+            (Some(_), true) => number + heads - number % heads,
+        };
         let mut at = from;
         while at < to {
-            let number = at / unit;
-            let end = ((number + 1) * unit).min(to);
+            let end = (at + unit - within).min(to);
             let UnitPlace { head, offset_bytes } = self.unit(number);
-            let offset_bytes = offset_bytes + at % unit;
+            let offset_bytes = offset_bytes + within;
             let size = end - at;
             // Each row of units is on every head, so the last piece of this head is less than two rows back.
-            let back = pieces.len().saturating_sub(2 * heads as usize);
+            let back =
+                if number < apart { pieces.len() } else { pieces.len().saturating_sub(2 * heads as usize) };
             let last = pieces[back..].iter_mut().rev().find(|piece| piece.head == head);
             match last {
                 Some(piece)
@@ -176,6 +201,7 @@ impl ClassLayout {
                 }
             }
             at = end;
+            (number, within) = (number + 1, 0);
         }
     }
 }
@@ -239,6 +265,24 @@ mod tests {
     }
 
     #[test]
+    fn units_are_numbered_without_gaps_and_shared_ones_once() {
+        let mut layout = layout(2, 4096, &[1], Placement::Packed { from_bytes: 0 }).unwrap();
+        let place = |start_bytes, size_bytes| FilePlace { start_bytes, size_bytes };
+        // Units 10 to 12, 12 to 14 and 14, then 20, and 2 of two small files.
+        layout.files = vec![
+            place(10 * 4096, 3 * 4096),
+            place(12 * 4096 + 100, 2 * 4096),
+            place(14 * 4096 + 200, 300),
+            place(20 * 4096, 1),
+            place(2 * 4096, 10),
+            place(2 * 4096 + 10, 10),
+        ];
+        assert_eq!(layout.numbering(), (vec![9, 9, 9, 14, 2, 2], 7));
+        layout.files.clear();
+        assert_eq!(layout.numbering(), (vec![], 0));
+    }
+
+    #[test]
     fn files_that_do_not_fit_are_refused() {
         let error = layout(1, 4096, &[65 * MIB], Placement::Packed { from_bytes: 0 }).unwrap_err();
         assert!(error.to_string().contains("68157440 bytes of each head"), "{error}");
@@ -299,6 +343,15 @@ mod tests {
             let layout = layout(heads, unit, &[1000], Placement::Packed { from_bytes: 7 }).unwrap();
             let mut pieces = Vec::new();
             layout.pieces(from, from + size, &mut pieces);
+            // Behind a cache the units of a request come one by one.
+            let mut one_by_one = Vec::new();
+            let mut at = from;
+            while at < from + size {
+                let next = ((at / unit + 1) * unit).min(from + size);
+                layout.pieces(at, next, &mut one_by_one);
+                at = next;
+            }
+            prop_assert_eq!(&one_by_one, &pieces);
             let mut seen: Vec<(u32, u64)> = pieces
                 .iter()
                 .flat_map(|piece| (0..u64::from(piece.size_bytes)).map(|at| (piece.head, piece.offset_bytes + at)))

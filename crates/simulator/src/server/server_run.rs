@@ -1,7 +1,6 @@
 //! Event loop of a simulated server.
 
-use weir_cache::Cache as _;
-use weir_cache::Lru;
+use weir_cache::NumberedLru;
 use weir_scheduler::{ClassId, Request};
 
 use super::calendar::{Calendar, NEVER};
@@ -124,6 +123,35 @@ impl Pending {
     }
 }
 
+/// Buffer cache of a class.
+struct UnitCache {
+    units: NumberedLru,
+    /// By file, as [`ClassLayout::numbering`].
+    gaps: Vec<u64>,
+}
+
+impl UnitCache {
+    /// The cache of a class, if it has one.
+    fn of(class: &ServerClass) -> Result<Option<Self>, ServerError> {
+        if class.cache_bytes == 0 {
+            return Ok(None);
+        }
+        let (gaps, units) = class.layout.numbering();
+        let number = u32::try_from(units).ok().filter(|units| *units <= MOST_UNITS);
+        let Some(number) = number else {
+            let text = format!(
+                "too many stripe units of files behind a cache (found {units}, expected at most {MOST_UNITS}). Use a larger \
+                 stripe unit, or fewer files"
+            );
+            return Err(ServerError::Layout(text));
+        };
+        let most = class.cache_bytes / class.layout.stripe_unit_bytes;
+        Ok(Some(UnitCache { units: NumberedLru::new(most, number), gaps }))
+    }
+}
+
+/// Maximum number of stripe units of a class with a cache: 4 bytes each.
+const MOST_UNITS: u32 = 1 << 30;
 /// Classes that an answer can wake, one bit each.
 const MOST_CLASSES: usize = 64;
 /// Bits of a tag that number the pieces of a request.
@@ -133,7 +161,7 @@ const PIECE_BITS: u32 = 24;
 pub struct Server<M> {
     heads: Vec<Head<M>>,
     classes: Vec<ServerClass>,
-    caches: Vec<Option<Lru>>,
+    caches: Vec<Option<UnitCache>>,
     calendar: Calendar,
     /// Requests by number; the numbers of answered ones are used again.
     pending: Vec<Pending>,
@@ -148,7 +176,7 @@ impl<M: Machine> Server<M> {
     /// A server of these heads and classes; the policies of the heads were made for the classes in this order.
     ///
     /// # Errors
-    /// A class has a volume of unknown heads, or there are more than 64 classes.
+    /// A class has a volume of unknown heads or too many stripe units behind a cache, or there are more than 64 classes.
     pub fn new(heads: Vec<Head<M>>, classes: Vec<ServerClass>) -> Result<Self, ServerError> {
         if classes.len() > MOST_CLASSES {
             let text = format!("too many classes (found {}, expected at most {MOST_CLASSES})", classes.len());
@@ -165,9 +193,8 @@ impl<M: Machine> Server<M> {
                 )));
             }
         }
-        let cache = |class: &ServerClass| (class.cache_bytes > 0).then(|| Lru::new(class.cache_bytes));
         let mut server = Server {
-            caches: classes.iter().map(cache).collect(),
+            caches: classes.iter().map(UnitCache::of).collect::<Result<_, _>>()?,
             calendar: Calendar::new(heads.len() + classes.len()),
             pending: Vec::new(),
             unused: Vec::new(),
@@ -342,8 +369,12 @@ impl<M: Machine> Server<M> {
                 arrived_ns: now_ns,
                 deadline_ns: ask.deadline_ns,
             };
-            self.heads[piece.head as usize].arrive(now_ns, request);
-            self.unfed.push(piece.head);
+            let head = &mut self.heads[piece.head as usize];
+            head.arrive(now_ns, request);
+            // A full device takes no request before its next event.
+            if !head.is_full() {
+                self.unfed.push(piece.head);
+            }
         }
         self.set_source(number);
         Ok(())
@@ -368,10 +399,11 @@ impl<M: Machine> Server<M> {
             None => layout.pieces(from, to, &mut self.pieces),
             Some(cache) => {
                 let unit = layout.stripe_unit_bytes;
+                let gap = cache.gaps[ask.file as usize];
                 let mut at = from;
                 while at < to {
                     let next = ((at / unit + 1) * unit).min(to);
-                    let held = cache.request(at / unit, unit);
+                    let held = cache.units.request((at / unit - gap) as u32);
                     if ask.op == Op::Write {
                         layout.pieces(at, next, &mut self.pieces);
                     } else if held {
