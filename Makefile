@@ -242,7 +242,7 @@ packages: setup ## Build the wheel, the Debian package and the Ansible collectio
 test-packages: packages ## Install the packages in clean roots of Debian 12 and 13 and run a study with each (DIST=trixie: one release; DIST=noble: Ubuntu 24.04; needs root)
 	@tests/packages/run.sh $(if $(filter command,$(origin DIST)),$(DIST),bookworm trixie)
 
-test-image: packages ## Build both container images, run studies in the one and set up a clone in the other (20 minutes, needs root and podman)
+test-image: packages ## Build both container images, run studies in one and set up a clone in the other (needs root and podman)
 	@tests/packages/image.sh
 
 ##@ Development

@@ -82,7 +82,7 @@ else
     say "no /dev/fuse or no loop devices here: no study on devices"
 fi
 
-say "the image develop, and set-up of a clone in it (about 10 minutes)"
+say "the image develop, and set-up of a clone in it"
 build develop
 mkdir "$place/clone"
 git ls-files -z | tar --create --null --files-from - | tar --extract --directory "$place/clone"

@@ -360,13 +360,9 @@ impl<'a> Pacer<'a> {
             if wake - now > 1_000_000 {
                 self.pass_on(now);
             }
-            let begin = monotonic_ns();
-            let timed_out = self.ring.wait(wake - begin)?;
-            let end = monotonic_ns();
-            if timed_out {
+            if let Some(end) = self.wait(wake - monotonic_ns())? {
                 self.wake.observe(end - wake);
             }
-            self.has_slept(end - begin);
             return Ok(());
         }
         let mut end = monotonic_ns();
@@ -380,10 +376,18 @@ impl<'a> Pacer<'a> {
 
     fn sleep(&mut self, timeout_ns: i64) -> Result<(), Error> {
         self.pass_on(monotonic_ns());
-        let begin = monotonic_ns();
-        self.ring.wait(timeout_ns)?;
-        self.has_slept(monotonic_ns() - begin);
-        Ok(())
+        self.wait(timeout_ns).map(drop)
+    }
+
+    /// Waits for a completion. Returns the time at a timeout.
+    fn wait(&mut self, timeout_ns: i64) -> Result<Option<i64>, Error> {
+        let (begin, polls) = (monotonic_ns(), self.ring.polls());
+        let timed_out = self.ring.wait(timeout_ns)?;
+        let end = monotonic_ns();
+        if !polls {
+            self.has_slept(end - begin);
+        }
+        Ok(timed_out.then_some(end))
     }
 
     fn has_slept(&mut self, for_ns: i64) {

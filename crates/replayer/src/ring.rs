@@ -24,6 +24,8 @@ const WORKERS: u32 = 512;
 const POLLER_IDLE_MS: u32 = 1000;
 /// `BLOCK_URING_CMD_DISCARD` of `linux/blkdev.h`: `addr` is the first byte, the first 8 bytes of the command the length.
 const BLOCK_DISCARD: u32 = 0x12 << 8;
+/// Longest time of polling without a return: a real-time thread must sleep now and then.
+const POLL_NS: i64 = 500_000;
 /// `IORING_ENTER_GETEVENTS` of `linux/io_uring.h`.
 const GET_EVENTS: u32 = 1;
 /// Index of the arena among registered buffers, the only one.
@@ -213,9 +215,14 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether the calling thread polls devices for completions.
-    fn polls(&self) -> bool {
-        self.ways.poll_completions && !self.ways.polled && self.in_flight > 0
+    /// Whether [`Ring::wait`] polls devices for completions, and does not sleep.
+    pub fn polls(&self) -> bool {
+        self.by_caller() && self.in_flight > 0
+    }
+
+    /// Whether completions are polled for by the calling thread, not by that of the kernel.
+    fn by_caller(&self) -> bool {
+        self.ways.poll_completions && !self.ways.polled
     }
 
     /// Polls the devices once.
@@ -239,10 +246,15 @@ impl Ring {
         }
     }
 
-    /// Sleeps until a completion arrives or `timeout_ns` has passed; `true` at a timeout.
+    /// Sleeps until a completion arrives or `timeout_ns` has passed; `true` at a timeout. A ring that polls returns earlier.
     pub fn wait(&mut self, timeout_ns: i64) -> Result<bool, Error> {
-        if self.ways.poll_completions && !self.ways.polled {
+        if self.polls() {
             return self.poll_until(monotonic_ns() + timeout_ns);
+        }
+        if self.by_caller() {
+            // The kernel would not wait for what nobody polls for.
+            thread::sleep_ns(timeout_ns);
+            return Ok(true);
         }
         let nanoseconds = u64::try_from(timeout_ns).unwrap_or(0);
         let timeout =
@@ -255,19 +267,16 @@ impl Ring {
         }
     }
 
-    /// Polls the devices until a completion arrives, or sleeps if there is none to come; `true` at a timeout.
+    /// Polls the devices until a completion arrives, for [`POLL_NS`] at most; `true` at a timeout.
     fn poll_until(&mut self, until_ns: i64) -> Result<bool, Error> {
-        while self.polls() {
+        let pause_ns = monotonic_ns() + POLL_NS;
+        loop {
             self.poll()?;
-            if !self.uring.completion().is_empty() {
-                return Ok(false);
-            }
-            if monotonic_ns() >= until_ns {
-                return Ok(true);
+            let now = monotonic_ns();
+            if now >= until_ns || now >= pause_ns || !self.uring.completion().is_empty() {
+                return Ok(now >= until_ns);
             }
         }
-        thread::sleep_ns(until_ns - monotonic_ns());
-        Ok(true)
     }
 
     /// Whether completions can be taken. Does not enter the kernel, unless it is to be polled.

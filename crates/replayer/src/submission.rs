@@ -38,10 +38,13 @@ pub struct Submission {
     /// Time from queueing an empty request to its completion: median before the first request. `None` if it was not measured,
     /// as the expected rate was not known.
     pub nothing_ns: Option<u64>,
-    /// Time of a read of 4 KiB from the first target, by interrupt and by polling: medians before the first request. `None` where
-    /// the choice was not between both.
+    /// Time of a read of 4 KiB from the first target whose completion an interrupt reports: median before the first request.
+    /// `None` if polling was no choice.
     #[serde(default)]
-    pub reads_ns: Option<(u64, u64)>,
+    pub interrupted_read_ns: Option<u64>,
+    /// The same of a read whose completion is polled for.
+    #[serde(default)]
+    pub polled_read_ns: Option<u64>,
 }
 
 impl Submission {
@@ -70,19 +73,22 @@ impl Submission {
             }
         };
         // The thread of a ring that polls for completions occupies its CPU.
-        let reads_ns = match options.poll_completions {
-            None if options.only_transfers
-                && cpus >= rings + OTHER_CPUS
-                && check_polling(targets).is_ok() =>
-            {
-                Some((read_ns(targets, false)?, read_ns(targets, true)?))
-            }
-            _ => None,
+        let is_choice =
+            options.poll_completions.is_none() && options.only_transfers && cpus >= rings + OTHER_CPUS;
+        let (interrupted_read_ns, polled_read_ns) = if is_choice && check_polling(targets).is_ok() {
+            (Some(read_ns(targets, false)?), Some(read_ns(targets, true)?))
+        } else {
+            (None, None)
         };
-        let poll_completions = poll_completions
-            || reads_ns.is_some_and(|(by_interrupt_ns, polled_ns)| polled_ns < by_interrupt_ns);
-        let nothing_ns = Some(nothing_ns);
-        Ok(Submission { rings, polled, poll_completions, nothing_ns, reads_ns, ..Submission::default() })
+        Ok(Submission {
+            rings,
+            polled,
+            poll_completions: poll_completions || polled_read_ns < interrupted_read_ns,
+            nothing_ns: Some(nothing_ns),
+            interrupted_read_ns,
+            polled_read_ns,
+            ..Submission::default()
+        })
     }
 
     /// With what the kernel granted.
