@@ -15,7 +15,7 @@ use weir_host::clock;
 use weir_records::{Request, TableReader, TableWriter};
 use weir_replayer::{
     Check, Dependent, Fidelity, Inference, Layout, Looped, Options, Pause, Paused, Reordered, Repeat, Route,
-    StreamSummary, Targets, check_polling, replay, shifted,
+    StreamSummary, Submission, Targets, check_polling, replay, shifted,
 };
 use weir_vocabulary::IoPriority;
 
@@ -137,6 +137,13 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
             args.out.display()
         )));
     }
+    let mut options = Options {
+        peak_per_s: Some(shape.summary.peak_per_s / options.timescale),
+        dependencies: shape.inference.is_some(),
+        only_transfers: shape.has_only_transfers(),
+        ..options
+    };
+    options.submission = Some(Submission::choose(&options, &targets)?);
     let epoch_ns = if args.await_epoch { epoch_from_input()? } else { clock::monotonic_ns() + LEAD_NS };
     let writer = TableWriter::create(&args.out, epoch_ns).map_err(bad_input)?;
     let fidelity = send(&args, &options, &targets, &shape, epoch_ns, writer)?;
@@ -407,15 +414,7 @@ fn send(
 ) -> anyhow::Result<Fidelity> {
     let summary = &shape.summary;
     let stop = Arc::new(AtomicBool::new(false));
-    let options = Options {
-        epoch_monotonic_ns: Some(epoch_ns),
-        stop: Arc::clone(&stop),
-        // Who gives the epoch gives it shortly before.
-        peak_per_s: (!args.await_epoch).then_some(summary.peak_per_s / options.timescale),
-        dependencies: shape.inference.is_some(),
-        only_transfers: shape.has_only_transfers(),
-        ..options.clone()
-    };
+    let options = Options { epoch_monotonic_ns: Some(epoch_ns), stop: Arc::clone(&stop), ..options.clone() };
     let bar = progress_bar((shape.rounds(args) * summary.requests as f64) as u64);
     let failure = Failure::default();
     let noted = failure.clone();

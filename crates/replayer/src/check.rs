@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_records::Request;
 
-use crate::{Error, Targets};
+use crate::{Error, PeakRate, Targets};
 
 /// Summary of a whole stream.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,18 +36,13 @@ pub struct StreamSummary {
 pub struct Check<'a> {
     targets: &'a Targets,
     summary: StreamSummary,
-    /// Number of the window of the last request, and requests in it.
-    window: (i64, u64),
+    peak: PeakRate,
 }
-
-/// Length of a window, ns, and windows in a second.
-const WINDOW_NS: i64 = 10_000_000;
-const WINDOWS_PER_S: f64 = 100.0;
 
 impl<'a> Check<'a> {
     /// A check without requests.
     pub fn new(targets: &'a Targets) -> Self {
-        Check { targets, summary: StreamSummary::default(), window: (i64::MIN, 0) }
+        Check { targets, summary: StreamSummary::default(), peak: PeakRate::default() }
     }
 
     /// Checks the next request of the stream.
@@ -71,9 +66,7 @@ impl<'a> Check<'a> {
         summary.last_intended_ns = Some(latest.max(request.intended_ns));
         summary.first_intended_ns =
             Some(summary.first_intended_ns.unwrap_or(request.intended_ns).min(request.intended_ns));
-        let window = request.intended_ns.div_euclid(WINDOW_NS);
-        self.window = if self.window.0 == window { (window, self.window.1 + 1) } else { (window, 1) };
-        summary.peak_per_s = summary.peak_per_s.max(self.window.1 as f64 * WINDOWS_PER_S);
+        self.peak.add(request.intended_ns);
         match summary.classes.get_mut(&request.class) {
             Some(count) => *count += 1,
             None => {
@@ -85,6 +78,6 @@ impl<'a> Check<'a> {
 
     /// Summary of the stream.
     pub fn finish(self) -> StreamSummary {
-        self.summary
+        StreamSummary { peak_per_s: self.peak.per_s(), ..self.summary }
     }
 }

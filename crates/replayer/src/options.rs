@@ -4,10 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-use crate::Error;
+use crate::{Error, Submission};
 
 /// Most rings of a replay.
 const MOST_RINGS: usize = 64;
+/// Rate from which registered buffers pay. They take up to 30 ms to register, in which no request can be sent.
+const BUFFERS_FROM_PER_S: f64 = 10_000.0;
+/// Limits on the time to prepare threads and rings, and with buffers to register.
+const PREPARATION: Duration = Duration::from_millis(20);
+const FAST_PREPARATION: Duration = Duration::from_millis(100);
 
 /// Progress of a replay; readable from any thread.
 #[derive(Debug, Default)]
@@ -47,9 +52,10 @@ pub struct Options {
     pub poll_completions: Option<bool>,
     /// Whether the stream is known to have reads and writes only: completions of other requests cannot be polled for.
     pub only_transfers: bool,
-    /// The highest rate that is expected, in requests per second. With a rate, preparations may take 100 ms, before which the
-    /// epoch must not be. `None`: not known; one ring and no registered buffers, prepared within a few ms.
+    /// The highest rate that is expected, in requests per second. `None`: not known; one ring and no registered buffers.
     pub peak_per_s: Option<f64>,
+    /// What [`Submission::choose`] chose; `None` to choose when the replay begins.
+    pub submission: Option<Submission>,
     /// Whether requests wait for those that they depend on ([`crate::Step`]).
     pub dependencies: bool,
     /// Updated as the replay goes on.
@@ -72,6 +78,7 @@ impl Default for Options {
             poll_completions: None,
             only_transfers: false,
             peak_per_s: None,
+            submission: None,
             dependencies: false,
             progress: Arc::default(),
         }
@@ -79,6 +86,16 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Time from the beginning of a replay to the first instant at which it can send, at most, if its submission is chosen.
+    pub fn preparation(&self) -> Duration {
+        if self.registers_buffers() { FAST_PREPARATION } else { PREPARATION }
+    }
+
+    /// Whether buffers are registered.
+    pub(crate) fn registers_buffers(&self) -> bool {
+        self.peak_per_s.is_some_and(|peak_per_s| peak_per_s >= BUFFERS_FROM_PER_S)
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         let wrong = |option, found: &dyn ToString, allowed| {
             Err(Error::Option { option, found: found.to_string(), allowed })

@@ -33,8 +33,6 @@ const STARVED_NS: i64 = 200_000;
 /// Completed requests are passed on in batches of this size, or after this time.
 const PASS_ON: usize = 1024;
 const PASS_ON_NS: i64 = 50_000_000;
-/// Rate from which registered buffers pay. They take up to 30 ms to register, in which no request can be sent.
-const ARENA_FROM_PER_S: f64 = 10_000.0;
 /// Time for read-ahead, if no epoch was given.
 const LEAD_NS: i64 = 10_000_000;
 
@@ -95,8 +93,8 @@ impl<'a> Pacer<'a> {
         let scheduling = options.fifo_priority.map_or(Scheduling::Other, thread::request_fifo);
         let mut ring = Ring::new(submission.polled, submission.poll_completions)?;
         let most_bytes = options.max_buffer_bytes / submission.rings;
-        let is_fast = options.peak_per_s.is_some_and(|peak_per_s| peak_per_s >= ARENA_FROM_PER_S);
-        let pool = if is_fast { Pool::with_arena(most_bytes) } else { Pool::new(most_bytes) };
+        let registers = options.registers_buffers();
+        let pool = if registers { Pool::with_arena(most_bytes) } else { Pool::new(most_bytes) };
         // SAFETY: the pool keeps the arena while any buffer was not given back. Pages that are registered stay pinned, so that
         // the kernel would use none that an earlier unmapping had freed.
         unsafe { ring.register(&targets.descriptors(), pool.arena()) };

@@ -34,7 +34,10 @@ pub fn replay(
     mut sink: impl FnMut(Request),
 ) -> Result<Fidelity, Error> {
     options.check()?;
-    let submission = Submission::choose(options, targets)?;
+    let submission = match options.submission {
+        Some(submission) => submission,
+        None => Submission::choose(options, targets)?,
+    };
     let (to_feeds, from_reader): (Vec<_>, Vec<_>) =
         (0..submission.rings).map(|_| sync_channel(CHUNKS_AHEAD)).unzip();
     let (to_sink, from_pacers) = channel::<Vec<Request>>();

@@ -48,14 +48,17 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// What these options want, or what fits this machine.
-    pub(crate) fn choose(options: &Options, targets: &Targets) -> Result<Self, Error> {
+    /// What these options want, or what fits this machine, by measurement. Reads the first target if its completions can be
+    /// polled for.
+    ///
+    /// # Errors
+    /// The kernel refuses a ring, a read fails, or completions of a target cannot be polled for.
+    pub fn choose(options: &Options, targets: &Targets) -> Result<Self, Error> {
         let (rings, polled) = (options.rings.unwrap_or(1), options.polled.unwrap_or(false));
         let poll_completions = options.poll_completions.unwrap_or(false);
         if poll_completions {
             check_polling(targets)?;
         }
-        // A caller that does not know the rate may have fixed the epoch: there is no time to measure.
         let Some(peak_per_s) = options.peak_per_s else {
             return Ok(Submission { rings, polled, poll_completions, ..Submission::default() });
         };

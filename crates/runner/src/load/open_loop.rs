@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use weir_records::Request;
-use weir_replayer::{Layout, Route};
+use weir_replayer::{Layout, PeakRate, Route};
 use weir_study::{Engine, Run};
 use weir_workload::{Stream, StreamOptions};
 
@@ -69,6 +69,30 @@ impl Iterator for Merged {
             request.file = None;
         }
         Some(request)
+    }
+}
+
+/// Requests of a stream that are read to learn its rate, which takes seconds at most.
+const LOOKED_AHEAD: usize = 2_000_000;
+
+/// What a replay must know of its requests before the first one.
+pub(crate) struct Outlook {
+    /// The highest rate, in requests per second; of a long stream, that of its first 2 million requests.
+    pub(crate) peak_per_s: f64,
+    /// Whether all requests are known to be reads and writes.
+    pub(crate) only_transfers: bool,
+}
+
+impl Outlook {
+    /// Reads the beginning of a stream.
+    pub(crate) fn of(stream: Merged) -> Self {
+        let (mut peak, mut seen, mut transfers) = (PeakRate::default(), 0, 0);
+        for request in stream.take(LOOKED_AHEAD) {
+            peak.add(request.intended_ns);
+            seen += 1;
+            transfers += usize::from(request.op.data().is_some());
+        }
+        Outlook { peak_per_s: peak.per_s(), only_transfers: seen < LOOKED_AHEAD && transfers == seen }
     }
 }
 

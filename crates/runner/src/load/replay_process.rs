@@ -8,10 +8,11 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use weir_daemons::Group;
 use weir_records::{Request, RequestSpool, TableReader, TableWriter};
-use weir_replayer::Fidelity;
+use weir_replayer::{Fidelity, Options, PeakRate};
 use weir_study::Run;
 
 use crate::Error;
@@ -27,6 +28,7 @@ pub(crate) struct ReplayProcess {
     planned: PathBuf,
     answered: PathBuf,
     words: PathBuf,
+    preparation: Duration,
 }
 
 /// Starts the process of an open-loop class and waits until it is ready; `None` if the class has no requests.
@@ -43,7 +45,9 @@ pub(crate) fn start(
     fs::create_dir_all(folder).map_err(Error::io("cannot make", folder))?;
     let planned = folder.join("planned.parquet");
     let mut table = TableWriter::create(&planned, 0).map_err(Error::failed)?;
+    let mut peak = PeakRate::default();
     for row in Merged::new(run, [place])? {
+        peak.add(row.intended_ns);
         table.write(&row).map_err(Error::failed)?;
     }
     if table.close().map_err(Error::failed)? == 0 {
@@ -79,7 +83,9 @@ pub(crate) fn start(
         return Err(Error::Failed(format!("replay of class {class} has no output")));
     };
     let (said, class) = (BufReader::new(said), class.clone());
-    let mut apart = ReplayProcess { program, said, class, planned, answered, words };
+    // As that of the process, which reads the same requests.
+    let preparation = Options { peak_per_s: Some(peak.per_s()), ..Options::default() }.preparation();
+    let mut apart = ReplayProcess { program, said, class, planned, answered, words, preparation };
     let mut line = String::new();
     apart.said.read_line(&mut line).map_err(failed)?;
     if line.trim() != "ready" {
@@ -89,6 +95,11 @@ pub(crate) fn start(
 }
 
 impl ReplayProcess {
+    /// Time from its epoch's being sent to the epoch, at least.
+    pub(crate) fn preparation(&self) -> Duration {
+        self.preparation
+    }
+
     /// Sends the epoch to the process.
     ///
     /// # Errors

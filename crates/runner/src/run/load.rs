@@ -1,9 +1,10 @@
 //! Load of a run: the engines of its classes, prepared, then started at one instant.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_records::RequestSpool;
-use weir_replayer::{Fidelity, Targets};
+use weir_replayer::{Fidelity, Submission, Targets};
 use weir_study::Engine;
 use weir_web_client::Class;
 
@@ -16,7 +17,7 @@ use crate::filesystem::network;
 use crate::load::access::{self, AccessContext, Accessed};
 use crate::load::browsers::{self, Asking};
 use crate::load::fio;
-use crate::load::open_loop::{Merged, layout};
+use crate::load::open_loop::{Merged, Outlook, layout};
 use crate::load::replay_process::{self, ReplayProcess};
 
 /// The engines of a run, ready to send.
@@ -26,6 +27,7 @@ pub(crate) struct Load<'a> {
     /// Open-loop classes without control groups: one replayer sends all of them.
     stream: Merged,
     targets: Targets,
+    replay: weir_replayer::Options,
     /// Open-loop classes with control groups, each in a process of its own.
     replays: Vec<ReplayProcess>,
     /// Closed-loop classes: their clients wait for the epoch.
@@ -63,6 +65,17 @@ impl<'a> Load<'a> {
         let stream = Merged::new(run, together.iter().copied())?;
         let targets =
             Targets::open(&layout(together.iter().copied(), run.settings.buffered)).map_err(Error::failed)?;
+        let mut replay = weir_replayer::Options {
+            stop: Arc::clone(&options.stop),
+            seed: run.seed,
+            ..weir_replayer::Options::default()
+        };
+        if !stream.is_empty() {
+            let outlook = Outlook::of(Merged::new(run, together.iter().copied())?);
+            replay.peak_per_s = Some(outlook.peak_per_s);
+            replay.only_transfers = outlook.only_transfers;
+            replay.submission = Some(Submission::choose(&replay, &targets).map_err(Error::failed)?);
+        }
         let mut replays = Vec::new();
         for place in grouped.into_iter().filter(|place| place.class.engine == Engine::Replay) {
             let Some(group) = groups.group(&place.class.name) else { continue };
@@ -78,7 +91,13 @@ impl<'a> Load<'a> {
         jobs.iter_mut().try_for_each(|job| job.await_clients(&options.stop))?;
         let classes = places.iter().map(|place| place.class.name.as_str().into());
         let requests = RequestSpool::new(context.partial, classes);
-        Ok(Load { context, places, stream, targets, replays, jobs, browsers, visits, requests })
+        Ok(Load { context, places, stream, targets, replay, replays, jobs, browsers, visits, requests })
+    }
+
+    /// Time between readiness and the epoch by which the first request is on time.
+    pub(crate) fn lead(&self) -> Duration {
+        let together = self.replay.preparation();
+        self.replays.iter().map(ReplayProcess::preparation).fold(together, Duration::max)
     }
 
     /// Sends all requests from an instant of CLOCK_MONOTONIC on, and waits for the last completion.
@@ -100,14 +119,9 @@ impl<'a> Load<'a> {
             access: None,
         };
         if !self.stream.is_empty() {
-            let replay_options = weir_replayer::Options {
-                epoch_monotonic_ns: Some(epoch_ns),
-                stop: Arc::clone(&options.stop),
-                seed: run.seed,
-                ..weir_replayer::Options::default()
-            };
+            self.replay.epoch_monotonic_ns = Some(epoch_ns);
             let sink = |request| sent.requests.push(request);
-            let fidelity = weir_replayer::replay(self.stream, &self.targets, &replay_options, sink);
+            let fidelity = weir_replayer::replay(self.stream, &self.targets, &self.replay, sink);
             sent.fidelity = Some(fidelity.map_err(Error::failed)?);
         }
         for replay in self.replays {

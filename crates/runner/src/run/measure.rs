@@ -1,7 +1,6 @@
 //! Measurement of a run: from the start of the capture to the last completion.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use weir_coordination::{Coordination, Record};
 use weir_host::clock::{self, wall_minus_monotonic_ns};
@@ -16,9 +15,6 @@ use crate::load::access::AccessContext;
 use crate::run::barrier;
 use crate::run::load::{Load, Sent};
 use crate::run::prepare::Prepared;
-
-/// Time between readiness and the epoch, by which the first request is on time.
-const LEAD: Duration = Duration::from_millis(20);
 
 /// Result of the measurement.
 pub(crate) struct Measured {
@@ -50,14 +46,14 @@ pub(crate) fn measure(
     prepared.groups.begin();
     let devices = &mut prepared.devices;
     let load = Load::prepare(context, &prepared.places, &prepared.groups)?;
-    let lead_ns = i64::try_from(LEAD.as_nanos()).unwrap_or(0);
+    let lead = load.lead();
     let names: Vec<&str> = devices.iter().flat_map(BlockDevice::kernel_names).collect();
     let capture = Capture::start(run, &names, &context.partial.join("block.parquet"), context.state())?;
     let before: u64 = devices.iter().map(BlockDevice::read_bytes).sum();
     let wall_before = wall_minus_monotonic_ns();
     let epoch_ns = match &mut peers {
-        None => clock::monotonic_ns() + lead_ns,
-        Some(peers) => barrier::begin(peers, LEAD)?,
+        None => clock::monotonic_ns() + i64::try_from(lead.as_nanos()).unwrap_or(0),
+        Some(peers) => barrier::begin(peers, lead)?,
     };
     let begun = server_scheduler::begin(devices, epoch_ns)?;
     let setup_s = began.elapsed().as_secs_f64();
