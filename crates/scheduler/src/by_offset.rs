@@ -1,18 +1,133 @@
 //! Waiting requests ordered by address.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Range;
+use std::collections::{BTreeMap, btree_map};
+use std::ops::{Bound, RangeBounds};
+use std::slice;
 
 use crate::request::Request;
 
 /// Key of a waiting request: offset and arrival number.
 pub(crate) type Key = (u64, u64);
 
+/// Requests that are in a sorted list at most. A list of a few is faster than a tree, one of many slower.
+const FEW: usize = 24;
+/// Requests at which a tree becomes a list again; far below [`FEW`], so that a queue whose length varies about it stays a tree.
+const FEW_AGAIN: usize = 6;
+
 /// Requests by offset; requests of one offset in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct ByOffset {
-    requests: BTreeMap<Key, Request>,
+    requests: Requests,
     arrivals: u64,
+}
+
+#[derive(Debug)]
+enum Requests {
+    List(Vec<(Key, Request)>),
+    Tree(BTreeMap<Key, Request>),
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Requests::List(Vec::new())
+    }
+}
+
+impl Requests {
+    fn insert(&mut self, key: Key, request: Request) {
+        match self {
+            Requests::List(list) if list.len() < FEW => {
+                let place = list.partition_point(|(other, _)| *other < key);
+                list.insert(place, (key, request));
+            }
+            Requests::List(list) => {
+                let mut tree: BTreeMap<_, _> = list.drain(..).collect();
+                tree.insert(key, request);
+                *self = Requests::Tree(tree);
+            }
+            Requests::Tree(tree) => {
+                tree.insert(key, request);
+            }
+        }
+    }
+
+    fn remove(&mut self, key: Key) -> Option<Request> {
+        match self {
+            Requests::List(list) => {
+                let place = list.binary_search_by_key(&key, |(other, _)| *other).ok()?;
+                Some(list.remove(place).1)
+            }
+            Requests::Tree(tree) => {
+                let removed = tree.remove(&key);
+                if tree.len() <= FEW_AGAIN {
+                    *self = Requests::List(std::mem::take(tree).into_iter().collect());
+                }
+                removed
+            }
+        }
+    }
+
+    fn get(&self, key: Key) -> Option<&Request> {
+        match self {
+            Requests::List(list) => {
+                let place = list.binary_search_by_key(&key, |(other, _)| *other).ok()?;
+                Some(&list[place].1)
+            }
+            Requests::Tree(tree) => tree.get(&key),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Requests::List(list) => list.len(),
+            Requests::Tree(tree) => tree.len(),
+        }
+    }
+
+    fn range(&self, keys: impl RangeBounds<Key>) -> Range<'_> {
+        match self {
+            Requests::List(list) => {
+                let from = match keys.start_bound() {
+                    Bound::Included(first) => list.partition_point(|(key, _)| key < first),
+                    Bound::Excluded(before) => list.partition_point(|(key, _)| key <= before),
+                    Bound::Unbounded => 0,
+                };
+                let to = match keys.end_bound() {
+                    Bound::Included(last) => list.partition_point(|(key, _)| key <= last),
+                    Bound::Excluded(after) => list.partition_point(|(key, _)| key < after),
+                    Bound::Unbounded => list.len(),
+                };
+                Range::List(list[from..to.max(from)].iter())
+            }
+            Requests::Tree(tree) => Range::Tree(tree.range(keys)),
+        }
+    }
+}
+
+/// Requests in order of their keys.
+pub(crate) enum Range<'a> {
+    List(slice::Iter<'a, (Key, Request)>),
+    Tree(btree_map::Range<'a, Key, Request>),
+}
+
+impl<'a> Iterator for Range<'a> {
+    type Item = (&'a Key, &'a Request);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Range::List(list) => list.next().map(|(key, request)| (key, request)),
+            Range::Tree(tree) => tree.next(),
+        }
+    }
+}
+
+impl DoubleEndedIterator for Range<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match self {
+            Range::List(list) => list.next_back().map(|(key, request)| (key, request)),
+            Range::Tree(tree) => tree.next_back(),
+        }
+    }
 }
 
 impl ByOffset {
@@ -24,15 +139,15 @@ impl ByOffset {
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> Option<Request> {
-        self.requests.remove(&key)
+        self.requests.remove(key)
     }
 
     pub(crate) fn pop_lowest(&mut self) -> Option<Request> {
-        self.requests.pop_first().map(|(_, request)| request)
+        self.lowest().and_then(|key| self.remove(key))
     }
 
     pub(crate) fn get(&self, key: Key) -> Option<&Request> {
-        self.requests.get(&key)
+        self.requests.get(key)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -40,7 +155,7 @@ impl ByOffset {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.requests.is_empty()
+        self.len() == 0
     }
 
     /// Number of arrivals; keys of later arrivals have at least this number.
@@ -65,27 +180,72 @@ impl ByOffset {
     }
 
     pub(crate) fn lowest(&self) -> Option<Key> {
-        self.requests.first_key_value().map(|(key, _)| *key)
+        self.iter().next().map(|(key, _)| *key)
     }
 
     /// Request with the greatest offset; the earliest arrival of equal offsets.
     pub(crate) fn highest(&self) -> Option<Key> {
-        let (offset_bytes, _) = *self.requests.last_key_value()?.0;
+        let (offset_bytes, _) = *self.iter().next_back()?.0;
         self.from((offset_bytes, 0))
     }
 
     /// Requests that begin in a byte range.
-    pub(crate) fn within(&self, offsets: std::ops::Range<u64>) -> Range<'_, Key, Request> {
+    pub(crate) fn within(&self, offsets: std::ops::Range<u64>) -> Range<'_> {
         let end = offsets.end.max(offsets.start);
         self.requests.range((offsets.start, 0)..(end, 0))
     }
 
     /// Requests at or after an offset.
-    pub(crate) fn behind(&self, offset_bytes: u64) -> Range<'_, Key, Request> {
+    pub(crate) fn behind(&self, offset_bytes: u64) -> Range<'_> {
         self.requests.range((offset_bytes, 0)..)
     }
 
-    pub(crate) fn iter(&self) -> Range<'_, Key, Request> {
+    pub(crate) fn iter(&self) -> Range<'_> {
         self.requests.range(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fixture::read;
+
+    proptest! {
+        #[test]
+        fn a_list_and_a_tree_answer_alike(
+            steps in prop::collection::vec((0..10, 0u64..40, any::<prop::sample::Index>()), 1..300),
+            places in prop::collection::vec(0u64..42, 8),
+        ) {
+            let (mut found, mut plain) = (ByOffset::default(), BTreeMap::new());
+            for (tag, (chance, place, which)) in steps.into_iter().enumerate() {
+                // They become many, and then few again.
+                let arrives = chance < if tag < 80 { 8 } else { 3 };
+                if arrives || plain.is_empty() {
+                    let request = Request { tag: tag as u64, ..read(place * 512) };
+                    let key = found.insert(request.clone());
+                    plain.insert(key, request);
+                } else {
+                    let key = *plain.keys().nth(which.index(plain.len())).unwrap();
+                    prop_assert_eq!(found.remove(key), plain.remove(&key));
+                    prop_assert_eq!(found.remove(key), None);
+                }
+                prop_assert_eq!((found.len(), found.is_empty()), (plain.len(), plain.is_empty()));
+                prop_assert!(found.iter().eq(plain.iter()));
+                prop_assert!(found.iter().rev().eq(plain.iter().rev()));
+                prop_assert_eq!(found.lowest(), plain.keys().next().copied());
+                for &place in &places {
+                    let (at, to) = (place * 512, (place + 7) * 512);
+                    prop_assert!(found.behind(at).eq(plain.range((at, 0)..)));
+                    prop_assert!(found.within(at..to).eq(plain.range((at, 0)..(to, 0))));
+                    prop_assert_eq!(found.within(to..at).count(), 0);
+                    prop_assert_eq!(found.from((at, 3)), plain.range((at, 3)..).next().map(|(key, _)| *key));
+                    prop_assert_eq!(found.before((at, 3)), plain.range(..(at, 3)).next_back().map(|(key, _)| *key));
+                }
+            }
+            let first = plain.pop_first().map(|(_, request)| request);
+            prop_assert_eq!(found.pop_lowest(), first);
+        }
     }
 }
