@@ -214,3 +214,42 @@ def test_what_cannot_be_polled_for_is_refused(recorded, mixed, disk, tmp_path):
     assert not out.exists() and disk.read_bytes() == bytes(4 << 20)
     done = weir("replay", recorded, *options, "no", "--json")
     assert done.returncode == 0 and not json.loads(done.stdout)["submission"]["poll_completions"]
+
+
+STUDY = """\
+name: {name}
+question: How are requests handed to the kernel?
+testbed: device
+seed: 7
+repetitions: 1
+warmup_s: 0.2
+duration_s: 1
+capture: optional
+storage: {{profile: "null", heads: 1, size_mib: 64}}
+classes:
+  text:
+    workload: poisson-text
+    with:
+      arrivals.poisson.rate_per_s: {rate}
+      files.count: 8
+      sizes: {{drawn: {{fixed: {{bytes: 4096}}}}}}
+    clients: 100
+factors: {{scheduler: [none]}}
+hold: {{filesystem: raw, architecture: partitioned, queue_depth: 64}}
+"""
+
+
+def test_a_run_chooses_as_a_replay_does(bench):
+    """Buffers are registered where the study's rate is high, before the capture begins."""
+    submissions = {}
+    for name, rate in (("slow", 5), ("fast", 200)):
+        study = bench.folder / f"{name}.yml"
+        study.write_text(STUDY.format(name=name, rate=rate))
+        code, told = bench.play(study)
+        assert code == 0, told
+        (run,) = bench.run_folders(name).values()
+        replayed = json.loads((run / "observed.json").read_text())["replay"]
+        assert replayed["completed"] == replayed["planned"] == pytest.approx(100 * rate * 1.2, rel=0.2)
+        submissions[name] = replayed["submission"]
+    assert not submissions["slow"]["fixed_buffers"] and submissions["fast"]["fixed_buffers"]
+    assert all(0 < one["nothing_ns"] < 10**6 for one in submissions.values())
