@@ -224,7 +224,7 @@ mod tests {
                 let arrives = chance < if tag < 80 { 8 } else { 3 };
                 if arrives || plain.is_empty() {
                     let request = Request { tag: tag as u64, ..read(place * 512) };
-                    let key = found.insert(request.clone());
+                    let key = found.insert(request);
                     plain.insert(key, request);
                 } else {
                     let key = *plain.keys().nth(which.index(plain.len())).unwrap();
