@@ -1,16 +1,17 @@
 //! Division by a number that is known long before.
 
-/// A divisor with its reciprocal: multiplications take a third of the time of a division.
+/// A divisor with its reciprocal: a multiplication takes a third of the time of a division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divisor {
     by: u64,
-    /// (2^64 - 1) / `by`, rounded down: less than 2^64 / `by` by at most 1.
+    /// 2^64 / `by`, rounded up; 0 for a divisor below 2. By it, quotients of smaller values than itself are exact (D. Lemire,
+    /// O. Kaser, N. Kurz, "Faster remainder by direct computation", Software: Practice and Experience 49(6), 2019).
     reciprocal: u64,
 }
 
 impl Divisor {
     pub fn new(by: u64) -> Self {
-        Self { by, reciprocal: u64::MAX.checked_div(by).unwrap_or(0) }
+        Self { by, reciprocal: if by < 2 { 0 } else { u64::MAX / by + 1 } }
     }
 
     /// The number itself.
@@ -21,16 +22,11 @@ impl Divisor {
     /// Quotient and remainder. The divisor must not be 0.
     #[inline]
     pub fn divide(self, value: u64) -> (u64, u64) {
+        if value >= self.reciprocal {
+            return (value / self.by, value % self.by);
+        }
         let quotient = ((u128::from(value) * u128::from(self.reciprocal)) >> 64) as u64;
-        // `value` x `reciprocal` / 2^64 is less than the exact quotient by at most 1, and so is this after rounding down.
-        let rest = value - quotient * self.by;
-        if rest < self.by { (quotient, rest) } else { (quotient + 1, rest - self.by) }
-    }
-
-    /// The remainder. The divisor must not be 0.
-    #[inline]
-    pub fn rest(self, value: u64) -> u64 {
-        self.divide(value).1
+        (quotient, value - quotient * self.by)
     }
 }
 
@@ -49,11 +45,10 @@ mod tests {
             near in -2i64..3,
         ) {
             let divisor = Divisor::new(by);
-            // Where an estimate is wrong first: at multiples, and at the largest values.
+            // Where an estimate is wrong first: at multiples, and at the largest value that the reciprocal is used for.
             let multiple = (value >> bits) / by * by;
-            for value in [value >> bits, multiple.wrapping_add_signed(near), u64::MAX.wrapping_add_signed(near)] {
+            for value in [value >> bits, multiple.wrapping_add_signed(near), divisor.reciprocal.wrapping_add_signed(near)] {
                 prop_assert_eq!(divisor.divide(value), (value / by, value % by), "{} by {}", value, by);
-                prop_assert_eq!(divisor.rest(value), value % by);
             }
         }
     }

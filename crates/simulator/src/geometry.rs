@@ -62,8 +62,6 @@ pub struct Zone {
     pub skew: Option<ZoneSkew>,
     /// For each bad track that addresses skip, the first address (within the zone) after it, in ascending order.
     pub slipped: Vec<u64>,
-    /// `sectors_per_track`, to divide by it.
-    per_track: Divisor,
     /// Sectors with an address on a track.
     data_per_track: Divisor,
     /// Sectors with an address in a group of cylinders that shares spares; 0 if there are no groups.
@@ -83,8 +81,6 @@ pub struct Location {
     pub sector: u32,
     /// Sectors on that track, spare ones too.
     pub sectors_per_track: u32,
-    /// The same, to divide by it.
-    pub(crate) per_track: Divisor,
     /// This sector and those after it on the same track whose addresses follow.
     pub left_on_track: u32,
     /// Angle of the track's sector 0, in sectors, if the zone states it.
@@ -122,7 +118,6 @@ impl Geometry {
                     spares: layout.spares,
                     skew: layout.skew,
                     slipped: layout.slipped_addresses(),
-                    per_track: Divisor::new(u64::from(layout.sectors_per_track)),
                     data_per_track: Divisor::new(u64::from(layout.data_per_track())),
                     data_per_group: Divisor::new(layout.data_per_group(heads)),
                     data_per_cylinder: Divisor::new(u64::from(heads) * u64::from(layout.data_per_track())),
@@ -241,7 +236,6 @@ impl Geometry {
             head: head as u32,
             sector: on_track as u32,
             sectors_per_track: zone.sectors_per_track,
-            per_track: zone.per_track,
             left_on_track: left.min(zone.data_per_track.get() - on_track) as u32,
             skew_sectors: zone.skew.map(|skew| {
                 let per_cylinder =
@@ -249,7 +243,7 @@ impl Geometry {
                 let start = u64::from(skew.first_sectors)
                     + u64::from(in_zone) * per_cylinder
                     + head * u64::from(skew.head_sectors);
-                zone.per_track.rest(start) as u32
+                (start % u64::from(zone.sectors_per_track)) as u32
             }),
         }
     }

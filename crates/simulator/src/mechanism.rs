@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::device::Op;
-use crate::divisor::Divisor;
 use crate::geometry::{Geometry, Location};
 use crate::rotation::Rotation;
 use crate::seek_times::SeekTimes;
@@ -76,7 +75,7 @@ impl Mechanism {
     pub(crate) fn transfer_from_ns(&self, at: &Location, first_sector: u64, sectors: u64, op: Op) -> u64 {
         if sectors <= u64::from(at.left_on_track) {
             let (_, sector) = self.rotation.track_angle(at);
-            let within_ns = |sector| self.rotation.within_track_ns(sector, at.per_track);
+            let within_ns = |sector| self.rotation.within_track_ns(sector, at.sectors_per_track);
             return within_ns(sector + sectors as u32) - within_ns(sector);
         }
         let mut steps = self.steps(0, at.arm(), first_sector, op);
@@ -118,7 +117,7 @@ impl Mechanism {
             let (mut begin_ns, mut end_ns) =
                 (step.start_ns, step.start_ns + self.passing_ns(&step, count as u32));
             if on_arrival && let Some(early_ns) = self.arrival_within_ns(&step, count as u32) {
-                (begin_ns, end_ns) = (early_ns, early_ns + self.rotation.revolution_ns());
+                (begin_ns, end_ns) = (early_ns, early_ns + self.rotation.revolution_ns);
             }
             let (transfer_start_ns, lowest_start_ns) = *starts_ns.get_or_insert((begin_ns, step.start_ns));
             left -= count;
@@ -147,7 +146,7 @@ impl Mechanism {
             let count = left.min(u64::from(step.sectors));
             let begin_ns = self.next_sector_ns(&step);
             let transfer_start_ns = *transfer_start_ns.get_or_insert(begin_ns);
-            steps.now_ns = begin_ns + self.rotation.revolution_ns();
+            steps.now_ns = begin_ns + self.rotation.revolution_ns;
             read(steps.now_ns, count as u32);
             left -= count;
             if left == 0 {
@@ -178,7 +177,7 @@ impl Mechanism {
             left -= count;
             if left == 0 {
                 let is_whole = first.sector == 0 && count == u64::from(step.sectors);
-                return Some([transfer_ns, if is_whole { 0 } else { self.rotation.revolution_ns() }]);
+                return Some([transfer_ns, if is_whole { 0 } else { self.rotation.revolution_ns }]);
             }
         }
     }
@@ -205,7 +204,8 @@ impl Mechanism {
 
     /// When the next sector of a step's track begins, wanted or not, after the arm's arrival.
     fn next_sector_ns(&self, step: &Step) -> u64 {
-        let since_ns = self.since_first_ns(step);
+        let revolution = self.rotation.revolution_ns;
+        let since_ns = (revolution - (step.start_ns - step.arrived_ns)) % revolution;
         let passed = self.sectors_within(step, since_ns, step.sectors_per_track);
         let next = if self.passing_ns(step, passed) == since_ns { passed } else { passed + 1 };
         step.arrived_ns + self.passing_ns(step, next) - since_ns
@@ -213,7 +213,9 @@ impl Mechanism {
 
     /// If the head arrives on the step's track among the `count` wanted sectors: when the next of them begins.
     fn arrival_within_ns(&self, step: &Step, count: u32) -> Option<u64> {
-        let since_ns = self.since_first_ns(step);
+        let revolution = self.rotation.revolution_ns;
+        // How long ago the first wanted sector began.
+        let since_ns = (revolution - (step.start_ns - step.arrived_ns)) % revolution;
         if since_ns == 0 || since_ns >= self.passing_ns(step, count) {
             return None;
         }
@@ -223,19 +225,12 @@ impl Mechanism {
         (next < count).then(|| step.arrived_ns + self.passing_ns(step, next) - since_ns)
     }
 
-    /// How long before the arm's arrival the first sector of a step began.
-    fn since_first_ns(&self, step: &Step) -> u64 {
-        match step.start_ns - step.arrived_ns {
-            0 => 0,
-            wait_ns => self.rotation.revolution_ns() - wait_ns,
-        }
-    }
-
     /// How many whole sectors of a step pass within `time_ns`, at most `count`.
     fn sectors_within(&self, step: &Step, time_ns: u64, count: u32) -> u32 {
         // The division may be one off either way, since sectors start at whole ns.
-        let guess = self.rotation.sectors_within(time_ns, step.sectors_per_track);
-        let mut passed = guess.min(u64::from(count)) as u32;
+        let revolution = u128::from(self.rotation.revolution_ns);
+        let guess = u128::from(time_ns) * u128::from(step.sectors_per_track) / revolution;
+        let mut passed = (guess as u32).min(count);
         while passed > 0 && self.passing_ns(step, passed) > time_ns {
             passed -= 1;
         }
@@ -278,7 +273,7 @@ impl Mechanism {
 
     /// How long the first `count` sectors of a step take to pass under the head.
     fn passing_ns(&self, step: &Step, count: u32) -> u64 {
-        self.rotation.within_track_ns(step.sector + count, step.per_track) - step.within_ns
+        self.rotation.within_track_ns(step.sector + count, step.sectors_per_track) - step.within_ns
     }
 
     fn steps(&self, start_ns: u64, arm: Arm, first_sector: u64, op: Op) -> Steps<'_> {
@@ -304,7 +299,6 @@ struct Step {
     sector: u32,
     sectors: u32,
     sectors_per_track: u32,
-    per_track: Divisor,
     /// From there to the step's first sector.
     within_ns: u64,
 }
@@ -327,10 +321,10 @@ impl Steps<'_> {
         let arm = at.arm();
         let arrived_ns = (self.now_ns + self.mechanism.move_ns(self.arm, arm, self.op)).max(self.ready_ns);
         let (track_start_ns, sector) = rotation.track_angle(&at);
-        let within_ns = rotation.within_track_ns(sector, at.per_track);
+        let within_ns = rotation.within_track_ns(sector, at.sectors_per_track);
         let angle_ns = track_start_ns + within_ns;
         let angle_ns =
-            if angle_ns < rotation.revolution_ns() { angle_ns } else { angle_ns - rotation.revolution_ns() };
+            if angle_ns < rotation.revolution_ns { angle_ns } else { angle_ns - rotation.revolution_ns };
         self.arm = arm;
         self.sector += u64::from(at.left_on_track);
         Step {
@@ -340,7 +334,6 @@ impl Steps<'_> {
             sector,
             sectors: at.left_on_track,
             sectors_per_track: at.sectors_per_track,
-            per_track: at.per_track,
             within_ns,
         }
     }

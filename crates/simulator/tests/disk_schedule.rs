@@ -11,7 +11,13 @@ const CAPACITY: u64 = 20 * 100 * 512;
 fn disk(order: QueueOrder, read_ahead_sectors: u64) -> Disk {
     let mechanism = Mechanism {
         geometry: Geometry::fitting(20 * 100, 1, &[(1.0, 100)]).into(),
-        rotation: Rotation::new(8_000 * US, 0, 1_000 * US, 1),
+        rotation: Rotation {
+            revolution_ns: 8_000 * US,
+            head_skew_ns: 0,
+            cylinder_skew_ns: 1_000 * US,
+            heads: 1,
+            phase_ns: 0,
+        },
         seek: SeekCurve { a: 0.0, b: 100e3, c: 1e6 }.into(),
         head_switch_ns: 0,
         write_settle_ns: 500 * US,
