@@ -124,7 +124,7 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     let mut shape = Shape::new(&args)?;
     let (summary, recorded) = check(&args, &targets)?;
     shape.check(&args, summary, recorded)?;
-    // The replay checks it too, but the table exists then.
+    // The choice below refuses it too, but not as bad input.
     if args.poll_completions == Some(true) {
         check_polling(&targets).map_err(bad_input)?;
     }

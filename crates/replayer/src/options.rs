@@ -10,9 +10,9 @@ use crate::{Error, Submission};
 const MOST_RINGS: usize = 64;
 /// Rate from which registered buffers pay. They take up to 30 ms to register, in which no request can be sent.
 const BUFFERS_FROM_PER_S: f64 = 10_000.0;
-/// Limits on the time to prepare threads and rings, and with buffers to register.
+/// Longest time to prepare threads and rings, without and with registered buffers.
 const PREPARATION: Duration = Duration::from_millis(20);
-const FAST_PREPARATION: Duration = Duration::from_millis(100);
+const PREPARATION_WITH_BUFFERS: Duration = Duration::from_millis(100);
 
 /// Progress of a replay; readable from any thread.
 #[derive(Debug, Default)]
@@ -86,9 +86,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Time from the beginning of a replay to the first instant at which it can send, at most, if its submission is chosen.
+    /// Longest time from the call of [`crate::replay`], with [`Options::submission`], until it can send a request.
     pub fn preparation(&self) -> Duration {
-        if self.registers_buffers() { FAST_PREPARATION } else { PREPARATION }
+        if self.registers_buffers() { PREPARATION_WITH_BUFFERS } else { PREPARATION }
     }
 
     /// Whether buffers are registered.

@@ -9,9 +9,10 @@ use crate::request::Request;
 /// Key of a waiting request: offset and arrival number.
 pub(crate) type Key = (u64, u64);
 
-/// Requests that are in a sorted list at most. A list of a few is faster than a tree, one of many slower.
+/// Longest sorted list: more requests are in a tree. Of a few, a list is faster (`make bench-simulator`: 1.05 times the rate).
 const FEW: usize = 24;
-/// Requests at which a tree becomes a list again; far below [`FEW`], so that a queue whose length varies about it stays a tree.
+/// Length at which a tree becomes a list again. It is far below [`FEW`], so that few arrivals and departures cannot convert a queue
+/// again and again.
 const FEW_AGAIN: usize = 6;
 
 /// Requests by offset; requests of one offset in order of arrival.

@@ -1,6 +1,6 @@
 //! Open-loop classes of a run, merged to one stream for the replayer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
 use weir_records::Request;
@@ -16,6 +16,8 @@ use crate::files::placement::Placement;
 /// Request numbers are those within each class; the table of the run renumbers.
 pub(crate) struct Merged {
     streams: Vec<Source>,
+    /// Requests that [`Merged::look_ahead`] has read.
+    ahead: VecDeque<Request>,
 }
 
 struct Source {
@@ -45,19 +47,30 @@ impl Merged {
                 Ok(Source { stream, offsets_bytes: place.offsets_bytes.clone() })
             })
             .collect::<Result<_, Error>>()?;
-        Ok(Merged { streams })
+        Ok(Merged { streams, ahead: VecDeque::new() })
     }
 
     /// Whether no class is an open loop.
     pub(crate) fn is_empty(&self) -> bool {
         self.streams.is_empty()
     }
-}
 
-impl Iterator for Merged {
-    type Item = Request;
+    /// Reads the beginning of the stream, and keeps it: a recorded trace must not be read twice.
+    pub(crate) fn look_ahead(&mut self) -> Outlook {
+        let (mut peak, mut only_transfers) = (PeakRate::default(), true);
+        while self.ahead.len() < LOOKED_AHEAD {
+            let Some(request) = self.draw() else {
+                return Outlook { peak_per_s: peak.per_s(), only_transfers };
+            };
+            peak.add(request.intended_ns);
+            only_transfers &= request.op.data().is_some();
+            self.ahead.push_back(request);
+        }
+        // What follows is not known.
+        Outlook { peak_per_s: peak.per_s(), only_transfers: false }
+    }
 
-    fn next(&mut self) -> Option<Request> {
+    fn draw(&mut self) -> Option<Request> {
         let due = |source: &mut Source| source.stream.peek().map(|request| request.intended_ns);
         let first = (0..self.streams.len())
             .filter_map(|index| Some((due(&mut self.streams[index])?, index)))
@@ -72,28 +85,23 @@ impl Iterator for Merged {
     }
 }
 
-/// Requests of a stream that are read to learn its rate, which takes seconds at most.
-const LOOKED_AHEAD: usize = 2_000_000;
+impl Iterator for Merged {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
+        self.ahead.pop_front().or_else(|| self.draw())
+    }
+}
+
+/// Requests that are read before the first one is sent: 40 MB.
+const LOOKED_AHEAD: usize = 1 << 18;
 
 /// What a replay must know of its requests before the first one.
 pub(crate) struct Outlook {
-    /// The highest rate, in requests per second; of a long stream, that of its first 2 million requests.
+    /// The highest rate, in requests per second; of a long stream, that of its first 262,144 requests.
     pub(crate) peak_per_s: f64,
     /// Whether all requests are known to be reads and writes.
     pub(crate) only_transfers: bool,
-}
-
-impl Outlook {
-    /// Reads the beginning of a stream.
-    pub(crate) fn of(stream: Merged) -> Self {
-        let (mut peak, mut seen, mut transfers) = (PeakRate::default(), 0, 0);
-        for request in stream.take(LOOKED_AHEAD) {
-            peak.add(request.intended_ns);
-            seen += 1;
-            transfers += usize::from(request.op.data().is_some());
-        }
-        Outlook { peak_per_s: peak.per_s(), only_transfers: seen < LOOKED_AHEAD && transfers == seen }
-    }
 }
 
 /// Target and I/O priority of each class.

@@ -83,7 +83,7 @@ pub(crate) fn start(
         return Err(Error::Failed(format!("replay of class {class} has no output")));
     };
     let (said, class) = (BufReader::new(said), class.clone());
-    // As that of the process, which reads the same requests.
+    // The process computes the same from the same requests.
     let preparation = Options { peak_per_s: Some(peak.per_s()), ..Options::default() }.preparation();
     let mut apart = ReplayProcess { program, said, class, planned, answered, words, preparation };
     let mut line = String::new();
@@ -95,7 +95,7 @@ pub(crate) fn start(
 }
 
 impl ReplayProcess {
-    /// Time from its epoch's being sent to the epoch, at least.
+    /// How long before the epoch the process must be told of it, at least.
     pub(crate) fn preparation(&self) -> Duration {
         self.preparation
     }

@@ -17,7 +17,7 @@ use crate::filesystem::network;
 use crate::load::access::{self, AccessContext, Accessed};
 use crate::load::browsers::{self, Asking};
 use crate::load::fio;
-use crate::load::open_loop::{Merged, Outlook, layout};
+use crate::load::open_loop::{Merged, layout};
 use crate::load::replay_process::{self, ReplayProcess};
 
 /// The engines of a run, ready to send.
@@ -27,6 +27,7 @@ pub(crate) struct Load<'a> {
     /// Open-loop classes without control groups: one replayer sends all of them.
     stream: Merged,
     targets: Targets,
+    /// How that replayer sends.
     replay: weir_replayer::Options,
     /// Open-loop classes with control groups, each in a process of its own.
     replays: Vec<ReplayProcess>,
@@ -62,7 +63,7 @@ impl<'a> Load<'a> {
         // The I/O controller distinguishes processes, not threads: a class with a group has a process.
         let (grouped, together): (Vec<&Placement>, Vec<&Placement>) =
             places.iter().partition(|place| groups.group(&place.class.name).is_some());
-        let stream = Merged::new(run, together.iter().copied())?;
+        let mut stream = Merged::new(run, together.iter().copied())?;
         let targets =
             Targets::open(&layout(together.iter().copied(), run.settings.buffered)).map_err(Error::failed)?;
         let mut replay = weir_replayer::Options {
@@ -71,7 +72,7 @@ impl<'a> Load<'a> {
             ..weir_replayer::Options::default()
         };
         if !stream.is_empty() {
-            let outlook = Outlook::of(Merged::new(run, together.iter().copied())?);
+            let outlook = stream.look_ahead();
             replay.peak_per_s = Some(outlook.peak_per_s);
             replay.only_transfers = outlook.only_transfers;
             replay.submission = Some(Submission::choose(&replay, &targets).map_err(Error::failed)?);
