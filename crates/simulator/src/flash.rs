@@ -28,6 +28,8 @@ pub struct FlashSsd {
     /// With placement by zones.
     zones: Option<Box<Zones>>,
     channel_free_ns: Vec<u64>,
+    /// When the controller can begin with a command.
+    controller_free_ns: u64,
     /// End of the current transfers on the link to the host: of read data, and of data to write.
     from_device_ns: u64,
     to_device_ns: u64,
@@ -94,6 +96,8 @@ struct Die {
     reads: VecDeque<Part>,
     /// Units in the buffer.
     writes: VecDeque<Pending>,
+    /// Those that are being programmed.
+    programmed: Vec<Pending>,
     work: Work,
 }
 
@@ -123,7 +127,8 @@ struct Pending {
 enum Work {
     Idle,
     Read(Part),
-    Write(Pending),
+    /// Programs the units of `programmed`.
+    Program,
     /// Holds a page in its register until the channel has it.
     HandOver,
     /// Writes a unit to the SLC cache.
@@ -176,6 +181,7 @@ impl FlashSsd {
             look_ns: None,
             reads: VecDeque::new(),
             writes: VecDeque::new(),
+            programmed: Vec::new(),
             work: Work::Idle,
         };
         Self {
@@ -185,6 +191,7 @@ impl FlashSsd {
             queues: None,
             zones,
             channel_free_ns: vec![0; options.channels.max(1) as usize],
+            controller_free_ns: 0,
             from_device_ns: 0,
             to_device_ns: 0,
             working: BinaryHeap::new(),
@@ -255,23 +262,26 @@ impl FlashSsd {
         counts
     }
 
-    /// The same device, with its data where they are, and other times; `None` if its flash would be arranged otherwise.
-    pub(crate) fn retimed(&self, of: &FlashSsd) -> Option<FlashSsd> {
+    /// The same device, with its data where they are, and other times; `None` if its flash would be arranged otherwise. Without
+    /// submission queues.
+    pub(crate) fn retimed(&self, capacity_bytes: u64, options: FlashOptions) -> Option<FlashSsd> {
         let arranged = |options: &FlashOptions| FlashOptions {
             read_ns: 0,
             cache_register: true,
             program_unit_ns: 0,
+            program_units: 1,
             erase_ns: 0,
             transfer_unit_ns: 0,
             interface_bytes_per_s: 0.0,
             command_overhead_ns: 0,
+            controller_ns: 0,
             buffer_units: 0,
             retries: None,
             ..*options
         };
         let is_alike =
-            self.capacity_bytes == of.capacity_bytes && arranged(&self.options) == arranged(&of.options);
-        is_alike.then(|| FlashSsd { options: of.options, ..self.clone() })
+            self.capacity_bytes == capacity_bytes && arranged(&self.options) == arranged(&options);
+        is_alike.then(|| FlashSsd { options, ..self.clone() })
     }
 
     /// Writes units at random until write amplification is steady ([`is_steady`]), without time: a device that was in use.
@@ -404,6 +414,10 @@ impl FlashSsd {
             }
             self.requests.insert(id, request);
             if request.next_unit < request.end_unit {
+                if self.options.program_units > 1 {
+                    // The buffer is full: no die waits for more.
+                    (0..self.dies.len()).for_each(|die| self.start(die, now_ns));
+                }
                 return;
             }
             self.waiting.pop_front();
@@ -422,26 +436,38 @@ impl FlashSsd {
             return;
         }
         let options = &self.options;
+        let slc = options.slc.filter(|_| die.slc.has_room());
+        let program_units = if slc.is_some() { 1 } else { options.program_units.max(1) as usize };
+        // A full buffer, or none, makes a die program what there is.
+        let is_waited_for = die.writes.len() < program_units && self.buffer_used < options.buffer_units;
         let end_ns;
         (die.work, end_ns) = if let Some(part) = die.reads.pop_front() {
             (Work::Read(part), now_ns.max(part.ready_ns) + part.sense_ns)
         } else if die.resets > 0 {
             (Work::Reset, now_ns + options.erase_of(die))
-        } else if let Some(pending) = die.writes.front().copied() {
-            let slc = options.slc.filter(|_| die.slc.has_room());
+        } else if let Some(pending) = die.writes.front().copied().filter(|_| !is_waited_for) {
             match die.ftl.cleaning() {
                 Cleaning::Copy if slc.is_none() => {
                     (Work::Clean, now_ns + options.read_ns + options.program_unit_ns)
                 }
                 Cleaning::Erase if slc.is_none() => (Work::Clean, now_ns + options.erase_of(die)),
-                _ if pending.there_ns > now_ns => return self.look(index, pending.there_ns),
                 _ => {
-                    die.writes.pop_front();
+                    let count = program_units.min(die.writes.len());
+                    let there_ns = die.writes.iter().take(count).map(|unit| unit.there_ns).max();
+                    if let Some(there_ns) = there_ns.filter(|there_ns| *there_ns > now_ns) {
+                        return self.look(index, there_ns);
+                    }
                     let free_ns = &mut self.channel_free_ns[channel];
-                    *free_ns = (*free_ns).max(now_ns) + options.transfer_unit_ns;
+                    *free_ns = (*free_ns).max(now_ns) + count as u64 * options.transfer_unit_ns;
                     match slc {
-                        Some(slc) => (Work::WriteSlc(pending), *free_ns + slc.program_unit_ns),
-                        None => (Work::Write(pending), *free_ns + options.program_unit_ns),
+                        Some(slc) => {
+                            die.writes.pop_front();
+                            (Work::WriteSlc(pending), *free_ns + slc.program_unit_ns)
+                        }
+                        None => {
+                            die.programmed.extend(die.writes.drain(..count));
+                            (Work::Program, *free_ns + options.program_ns())
+                        }
                     }
                 }
             }
@@ -516,40 +542,52 @@ impl FlashSsd {
                     }
                 }
             }
-            Work::Write(Pending { unit, id, handle, .. })
-            | Work::WriteSlc(Pending { unit, id, handle, .. }) => {
-                let (_, local) = self.die_of(unit);
-                let die = &mut self.dies[index];
-                die.used_ns = now_ns;
-                die.host_units += 1;
-                if self.zones.is_some() {
-                    // It is where its address says.
-                } else if matches!(work, Work::Write(_)) {
-                    die.slc.forget(local);
-                    die.ftl.write(local, handle);
-                } else {
-                    die.slc.write(local);
-                    die.ftl.discard(local);
-                }
-                self.buffer_used -= 1;
-                if let Some(count) = self.buffered.get_mut(&unit) {
-                    *count -= 1;
-                    if *count == 0 {
-                        self.buffered.remove(&unit);
-                    }
-                }
-                if !self.options.is_buffered()
-                    && let Some(request) = self.requests.get_mut(&id)
-                {
-                    request.left -= 1;
-                    if request.left == 0 {
-                        self.finish(id, now_ns);
-                    }
-                }
+            Work::Program => {
+                let mut programmed = std::mem::take(&mut self.dies[index].programmed);
+                programmed.drain(..).for_each(|pending| self.written(index, pending, false, now_ns));
+                // Keeps its memory.
+                self.dies[index].programmed = programmed;
+                self.fill_buffer(now_ns);
+            }
+            Work::WriteSlc(pending) => {
+                self.written(index, pending, true, now_ns);
                 self.fill_buffer(now_ns);
             }
         }
         self.start(index, now_ns);
+    }
+
+    /// A unit is in the flash.
+    fn written(&mut self, index: usize, pending: Pending, is_in_slc: bool, now_ns: u64) {
+        let Pending { unit, id, handle, .. } = pending;
+        let (_, local) = self.die_of(unit);
+        let die = &mut self.dies[index];
+        die.used_ns = now_ns;
+        die.host_units += 1;
+        if self.zones.is_some() {
+            // It is where its address says.
+        } else if is_in_slc {
+            die.slc.write(local);
+            die.ftl.discard(local);
+        } else {
+            die.slc.forget(local);
+            die.ftl.write(local, handle);
+        }
+        self.buffer_used -= 1;
+        if let Some(count) = self.buffered.get_mut(&unit) {
+            *count -= 1;
+            if *count == 0 {
+                self.buffered.remove(&unit);
+            }
+        }
+        if !self.options.is_buffered()
+            && let Some(request) = self.requests.get_mut(&id)
+        {
+            request.left -= 1;
+            if request.left == 0 {
+                self.finish(id, now_ns);
+            }
+        }
     }
 }
 
@@ -560,7 +598,8 @@ impl FlashSsd {
         self.head_bytes = request.end_bytes();
         let (next_unit, end_unit) =
             (request.offset_bytes / UNIT_BYTES, request.end_bytes().div_ceil(UNIT_BYTES));
-        let command_ns = now_ns + self.options.command_overhead_ns;
+        self.controller_free_ns = self.controller_free_ns.max(now_ns) + self.options.controller_ns;
+        let command_ns = self.controller_free_ns + self.options.command_overhead_ns;
         let link_ns = self.link_ns(u64::from(request.size_bytes));
         let data_ns = self.to_device_ns.max(command_ns);
         let mut underway = Underway {

@@ -1,18 +1,19 @@
 //! Fit of a flash profile to measurements of a drive.
 //!
-//! A fixed protocol of closed loops ([`CELLS`]) is measured on a drive and on the model. The figures that data sheets omit
-//! are changed by steps until the model's times are those of the drive.
+//! Closed loops ([`Cell`]; [`CELLS`] is a fixed protocol) are measured on a drive and on the model. The figures that data sheets
+//! omit are changed by steps until the model's times are those of the drive.
+
+use std::fmt;
 
 use crate::device::{Device, IoRequest, Op};
 use crate::flash::FlashSsd;
-use crate::profile::{FlashProfile, ProfileError, RetryProfile, SsdProfile};
+use crate::flash_options::{FlashOptions, UNIT_BYTES};
+use crate::profile::{FlashProfile, FlashStart, ProfileError, RetryProfile, SsdProfile};
 use crate::random_phase::RandomPhase;
 
-/// One closed loop of the protocol.
+/// A closed loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// Name, which is also that of the job.
-    pub name: &'static str,
     /// Share of reads.
     pub read_share: f64,
     /// Whether requests are in order of their addresses.
@@ -23,33 +24,48 @@ pub struct Cell {
     pub depth: u32,
 }
 
-const fn cell(name: &'static str, read_share: f64, sequential: bool, kib: u32, depth: u32) -> Cell {
-    Cell { name, read_share, sequential, size_bytes: kib * 1024, depth }
+/// As fio names it: operation (of mixes with the share of reads in percent), size, depth.
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = if self.sequential { "" } else { "rand" };
+        match self.read_share {
+            share if share >= 1.0 => write!(f, "{order}read")?,
+            share if share <= 0.0 => write!(f, "{order}write")?,
+            share => write!(f, "{order}rw{:.0}", share * 100.0)?,
+        }
+        match self.size_bytes % 1024 {
+            0 => write!(f, "-{}k-d{}", self.size_bytes / 1024, self.depth),
+            _ => write!(f, "-{}-d{}", self.size_bytes, self.depth),
+        }
+    }
 }
 
-/// The protocol: reads, then both, then writes. The model is fitted to the first, third, fifth and so on; the others are
-/// held out.
+const fn cell(read_share: f64, sequential: bool, kib: u32, depth: u32) -> Cell {
+    Cell { read_share, sequential, size_bytes: kib * 1024, depth }
+}
+
+/// The protocol: reads, then both, then writes.
 pub const CELLS: &[Cell] = &[
-    cell("randread-4k-d1", 1.0, false, 4, 1),
-    cell("randread-4k-d4", 1.0, false, 4, 4),
-    cell("randread-4k-d16", 1.0, false, 4, 16),
-    cell("randread-4k-d64", 1.0, false, 4, 64),
-    cell("randread-64k-d1", 1.0, false, 64, 1),
-    cell("randread-16k-d1", 1.0, false, 16, 1),
-    cell("read-128k-d32", 1.0, true, 128, 32),
-    cell("read-128k-d8", 1.0, true, 128, 8),
-    cell("read-128k-d1", 1.0, true, 128, 1),
-    cell("randread-64k-d8", 1.0, false, 64, 8),
-    cell("mixed-4k-d4", 0.7, false, 4, 4),
-    cell("mixed-4k-d16", 0.7, false, 4, 16),
-    cell("mixed-4k-d64", 0.7, false, 4, 64),
-    cell("write-128k-d1", 0.0, true, 128, 1),
-    cell("write-128k-d32", 0.0, true, 128, 32),
-    cell("randwrite-64k-d8", 0.0, false, 64, 8),
-    cell("randwrite-4k-d1", 0.0, false, 4, 1),
-    cell("randwrite-4k-d4", 0.0, false, 4, 4),
-    cell("randwrite-4k-d16", 0.0, false, 4, 16),
-    cell("randwrite-4k-d64", 0.0, false, 4, 64),
+    cell(1.0, false, 4, 1),
+    cell(1.0, false, 4, 4),
+    cell(1.0, false, 4, 16),
+    cell(1.0, false, 4, 64),
+    cell(1.0, false, 64, 1),
+    cell(1.0, false, 16, 1),
+    cell(1.0, true, 128, 32),
+    cell(1.0, true, 128, 8),
+    cell(1.0, true, 128, 1),
+    cell(1.0, false, 64, 8),
+    cell(0.7, false, 4, 4),
+    cell(0.7, false, 4, 16),
+    cell(0.7, false, 4, 64),
+    cell(0.0, true, 128, 1),
+    cell(0.0, true, 128, 32),
+    cell(0.0, false, 64, 8),
+    cell(0.0, false, 4, 1),
+    cell(0.0, false, 4, 4),
+    cell(0.0, false, 4, 16),
+    cell(0.0, false, 4, 64),
 ];
 
 /// Response times of one operation in a cell, in ns.
@@ -65,53 +81,120 @@ pub struct Times {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellTimes {
     /// Which one.
-    pub cell: &'static Cell,
+    pub cell: Cell,
     /// Of its reads, if it has any.
     pub reads: Option<Times>,
     /// Of its writes, if it has any.
     pub writes: Option<Times>,
 }
 
-/// Size of the model. Its response times do not depend on its size, as long as it has many blocks per die.
-const CAPACITY_BYTES: u64 = 256 << 20;
-/// Requests that are counted in a cell, after a tenth of them that are not.
+/// The cells to fit to, and those that are held out. The cells of one operation and order are a table of sizes and depths; its
+/// fields are divided like those of a chessboard, so that neither half lacks a size or a depth. The order in which cells are
+/// given does not matter.
+pub fn halves(mut cells: Vec<CellTimes>) -> (Vec<CellTimes>, Vec<CellTimes>) {
+    cells.sort_by(|one, other| {
+        let (a, b) = (&one.cell, &other.cell);
+        let by_place = (a.sequential, a.size_bytes, a.depth).cmp(&(b.sequential, b.size_bytes, b.depth));
+        b.read_share.total_cmp(&a.read_share).then(by_place)
+    });
+    let (mut fitted, mut held_out) = (Vec::new(), Vec::new());
+    let (mut row, mut column) = (0, 0);
+    let mut last: Option<Cell> = None;
+    for times in cells {
+        let cell = times.cell;
+        (row, column) = match last {
+            Some(last) if last.read_share == cell.read_share && last.sequential == cell.sequential => {
+                if last.size_bytes == cell.size_bytes { (row, column + 1) } else { (row + 1, 0) }
+            }
+            _ => (0, 0),
+        };
+        last = Some(cell);
+        if (row + column) % 2 == 0 { fitted.push(times) } else { held_out.push(times) }
+    }
+    (fitted, held_out)
+}
+
+/// Size of a model that is read, or in steady state: its response times do not depend on its size, as long as it has many blocks
+/// per die.
+const STEADY_BYTES: u64 = 256 << 20;
+/// Size of a model that was written in order and is written: its spare flash takes the writes of a cell.
+const WRITTEN_BYTES: u64 = 1 << 30;
+/// Requests that are counted in a cell.
 const REQUESTS: u64 = 6_000;
 
-/// Response times of a model in a cell. Before writes it is in the steady state of random writes.
+/// Response times of a model in a cell, from the state in which the profile starts. Reads alone do not depend on the state.
 ///
 /// # Errors
 /// The profile is impossible, or has no `flash`.
-pub fn predict(profile: &SsdProfile, cell: &'static Cell) -> Result<CellTimes, ProfileError> {
-    predict_with(profile, cell, &mut None)
+pub fn predict(profile: &SsdProfile, cell: Cell) -> Result<CellTimes, ProfileError> {
+    predict_with(profile, cell, &mut Vec::new())
 }
 
-/// The same. `steady` keeps a device in its steady state, for profiles that differ in times only.
+/// A device of a profile; of those that are kept, for profiles that differ in times only, or a new one that is kept then.
+fn device_of(
+    profile: &SsdProfile,
+    flash: FlashProfile,
+    cell: Cell,
+    kept: &mut Vec<FlashSsd>,
+) -> Result<FlashSsd, ProfileError> {
+    let is_written = cell.read_share < 1.0;
+    let is_steady = is_written && flash.start == FlashStart::Steady;
+    let bytes = if is_written && !is_steady { WRITTEN_BYTES } else { STEADY_BYTES };
+    let options = profile.flash_options(&flash, bytes)?;
+    let retimed = |device: &FlashSsd| {
+        let was_preconditioned = device.counts().preconditioning.is_some();
+        (was_preconditioned == is_steady).then(|| device.retimed(bytes, options)).flatten()
+    };
+    if let Some(device) = kept.iter().find_map(retimed) {
+        return Ok(device);
+    }
+    let mut device = FlashSsd::new(bytes, options, 1);
+    if is_steady {
+        device.precondition(1);
+    }
+    // Of each state and size the newest, which the next profile is most like.
+    kept.retain(|device| {
+        device.counts().preconditioning.is_some() != is_steady || bytes != device.capacity_bytes()
+    });
+    kept.push(device.clone());
+    Ok(device)
+}
+
+/// Requests of a cell: first those that are not counted, until the write buffer is as full as it gets, then those that are. The spare
+/// flash of a device that was written in order limits them.
+fn requests(options: &FlashOptions, flash: &FlashProfile, cell: Cell) -> (u64, u64) {
+    let write_share = 1.0 - cell.read_share;
+    if write_share <= 0.0 {
+        return (REQUESTS / 10, REQUESTS);
+    }
+    let of_bytes = |bytes: f64| (bytes / write_share / f64::from(cell.size_bytes)) as u64;
+    let buffer_bytes = f64::from(options.buffer_units) * UNIT_BYTES as f64;
+    let first = REQUESTS / 10 + of_bytes(1.5 * buffer_bytes).min(4 * REQUESTS);
+    let most = match flash.start {
+        FlashStart::Steady => REQUESTS,
+        FlashStart::Written => of_bytes(0.9 * options.spare_share * WRITTEN_BYTES as f64).saturating_sub(first),
+    };
+    (first, most.clamp(REQUESTS / 20, REQUESTS))
+}
+
+/// The same as [`predict`], with devices that are kept.
 fn predict_with(
     profile: &SsdProfile,
-    cell: &'static Cell,
-    steady: &mut Option<FlashSsd>,
+    cell: Cell,
+    kept: &mut Vec<FlashSsd>,
 ) -> Result<CellTimes, ProfileError> {
-    let missing = ProfileError::Missing {
+    let flash = profile.flash.ok_or(ProfileError::Missing {
         problem: "the profile has no `flash`",
         remedy: "start from one that has, such as ssd-nvme",
-    };
-    let mut device = profile.build_flash(CAPACITY_BYTES, 1)?.ok_or(missing)?;
-    if cell.read_share < 1.0 {
-        device = match steady.as_ref().and_then(|steady| steady.retimed(&device)) {
-            Some(retimed) => retimed,
-            None => {
-                device.precondition(1);
-                *steady = Some(device.clone());
-                device
-            }
-        };
-    }
+    })?;
+    let mut device = profile.with_queues(device_of(profile, flash, cell, kept)?);
+    let (first, counted) = requests(device.options(), &flash, cell);
     let mut chance = RandomPhase::new(2);
-    let places = CAPACITY_BYTES / u64::from(cell.size_bytes);
+    let places = device.capacity_bytes() / u64::from(cell.size_bytes);
     let (mut asked, mut done) = (Vec::new(), Vec::new());
     let mut finished = 0;
     let mut times: [Vec<u64>; 2] = [Vec::new(), Vec::new()];
-    let all = REQUESTS + REQUESTS / 10;
+    let all = first + counted;
     let mut now_ns = 0;
     while finished < all {
         while asked.len() as u64 - finished < u64::from(cell.depth) && (asked.len() as u64) < all {
@@ -125,16 +208,17 @@ fn predict_with(
             if device.arrive(now_ns, request).is_err() {
                 break;
             }
-            asked.push(op);
+            asked.push((op, now_ns));
         }
         let Some(event_ns) = device.next_event_ns() else { break };
         now_ns = event_ns;
         device.advance(now_ns, &mut done);
         for completion in done.drain(..) {
             finished += 1;
-            if completion.tag >= REQUESTS / 10 {
-                let of = usize::from(asked[completion.tag as usize] == Op::Write);
-                times[of].push(completion.done_ns - completion.start_ns);
+            if completion.tag >= first {
+                // From its arrival: with submission queues its service begins later.
+                let (op, arrived_ns) = asked[completion.tag as usize];
+                times[usize::from(op == Op::Write)].push(completion.done_ns - arrived_ns);
             }
         }
     }
@@ -160,10 +244,10 @@ pub fn errors(modelled: &CellTimes, measured: &CellTimes) -> impl Iterator<Item 
 const TAIL_WEIGHT: f64 = 0.5;
 
 /// Mean square of the logarithmic errors; infinite for an impossible profile.
-fn badness(profile: &SsdProfile, measured: &[CellTimes], steady: &mut Option<FlashSsd>) -> f64 {
+fn badness(profile: &SsdProfile, measured: &[CellTimes], kept: &mut Vec<FlashSsd>) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
     for drive in measured {
-        let Ok(model) = predict_with(profile, drive.cell, steady) else { return f64::INFINITY };
+        let Ok(model) = predict_with(profile, drive.cell, kept) else { return f64::INFINITY };
         for (mean, tail) in errors(&model, drive) {
             sum += mean * mean + TAIL_WEIGHT * tail * tail;
             count += 1.0 + TAIL_WEIGHT;
@@ -207,7 +291,16 @@ fn scale_count(count: &mut u32, factor: f64) {
 const FIGURES: &[Figure] = &[
     Figure { steps: (1.5, 1.01), scale: |p, _, factor| scale_number(&mut p.read_latency_us, factor) },
     Figure { steps: (1.5, 1.01), scale: |p, _, factor| scale_number(&mut p.command_overhead_us, factor) },
+    Figure { steps: (1.5, 1.01), scale: |_, flash, factor| scale_number(&mut flash.controller_us, factor) },
     Figure { steps: (1.5, 1.01), scale: |p, _, factor| scale_number(&mut p.write_latency_us, factor) },
+    Figure {
+        steps: (2.0, 1.1),
+        scale: |_, flash, factor| {
+            let mut units = flash.program_kib / 4;
+            scale_count(&mut units, factor);
+            flash.program_kib = units * 4;
+        },
+    },
     Figure { steps: (1.5, 1.02), scale: |p, _, factor| scale_number(&mut p.channel_mb_s, factor) },
     Figure { steps: (1.5, 1.01), scale: |_, flash, factor| scale_number(&mut flash.interface_mb_s, factor) },
     Figure { steps: (2.0, 1.1), scale: |_, flash, factor| scale_count(&mut flash.dies_per_channel, factor) },
@@ -225,15 +318,35 @@ const FIGURES: &[Figure] = &[
 
 /// Repeated reads that the search begins with, where a profile has none.
 const RETRIES: RetryProfile = RetryProfile { first_percent: 1.0, next_percent: 50.0 };
+/// Controller times for each command that it begins with, in us, where a profile has none.
+const CONTROLLER_US: [f64; 3] = [16.0, 4.0, 1.0];
+
+/// A profile with each of the figures that steps do not change, since they are 0 or missing.
+fn begun(profile: &SsdProfile) -> Vec<SsdProfile> {
+    let Some(flash) = profile.flash else { return Vec::new() };
+    let retries = flash.read_retry.is_none().then_some(FlashProfile { read_retry: Some(RETRIES), ..flash });
+    let controller = CONTROLLER_US
+        .into_iter()
+        .filter(|_| flash.controller_us == 0.0)
+        .map(|controller_us| FlashProfile { controller_us, ..flash });
+    retries
+        .into_iter()
+        .chain(controller)
+        .map(|flash| SsdProfile { flash: Some(flash), ..profile.clone() })
+        .collect()
+}
+
+/// Rounds of the search, at most.
+const ROUNDS: usize = 40;
 
 /// Fits the figures of a profile to measured cells, by steps along one figure at a time. Deterministic. `told` gets the mean
 /// square error after each round.
 pub fn fit(start: &SsdProfile, measured: &[CellTimes], mut told: impl FnMut(f64)) -> SsdProfile {
     let mut best = start.clone();
-    let mut steady = None;
-    let mut least = badness(&best, measured, &mut steady);
+    let mut kept = Vec::new();
+    let mut least = badness(&best, measured, &mut kept);
     let mut try_one = |best: &mut SsdProfile, candidate: SsdProfile| {
-        let found = badness(&candidate, measured, &mut steady);
+        let found = badness(&candidate, measured, &mut kept);
         let is_better = found < least * 0.999;
         if is_better {
             (*best, least) = (candidate, found);
@@ -241,11 +354,9 @@ pub fn fit(start: &SsdProfile, measured: &[CellTimes], mut told: impl FnMut(f64)
         (is_better, least)
     };
     let mut steps: Vec<f64> = FIGURES.iter().map(|figure| figure.steps.0).collect();
-    for _ in 0..16 {
+    for _ in 0..ROUNDS {
         let mut is_done = true;
-        if let Some(flash) = best.flash.filter(|flash| flash.read_retry.is_none()) {
-            let flash = Some(FlashProfile { read_retry: Some(RETRIES), ..flash });
-            let candidate = SsdProfile { flash, ..best.clone() };
+        for candidate in begun(&best) {
             try_one(&mut best, candidate);
         }
         let mut error = f64::INFINITY;

@@ -25,6 +25,9 @@ pub struct FlashOptions {
     pub cache_register: bool,
     /// Writing one unit: a page's program time over the units of a page, since the controller fills pages.
     pub program_unit_ns: u64,
+    /// Units that a die programs in one operation, which no read interrupts; at most `block_units`. A die waits until the buffer
+    /// has so many for it, or is full; a program with fewer takes as long.
+    pub program_units: u32,
     /// Erasing a block.
     pub erase_ns: u64,
     /// Number of erases of a die per `erase_ns`; the others take no time. 1, or more where blocks are smaller than the
@@ -34,8 +37,10 @@ pub struct FlashOptions {
     pub transfer_unit_ns: u64,
     /// Between device and host, bytes a second in each direction.
     pub interface_bytes_per_s: f64,
-    /// Controller time for each command.
+    /// Controller time for each command, at the same time as that of others.
     pub command_overhead_ns: u64,
+    /// Controller time for each command, one command after another.
+    pub controller_ns: u64,
     /// Units that may wait in the write buffer; 0: writes complete when the flash has them.
     pub buffer_units: u32,
     /// Choice of the block to clean.
@@ -51,6 +56,16 @@ pub struct FlashOptions {
 }
 
 impl FlashOptions {
+    /// Time of the longest operation that writes for the host.
+    pub(crate) fn program_ns(&self) -> u64 {
+        u64::from(self.program_units.max(1)) * self.program_unit_ns
+    }
+
+    /// Controller time for a command that is alone.
+    pub(crate) fn lone_command_ns(&self) -> u64 {
+        self.command_overhead_ns + self.controller_ns
+    }
+
     /// Whether writes complete before the flash has them.
     pub(crate) fn is_buffered(&self) -> bool {
         self.buffer_units > 0

@@ -47,7 +47,7 @@ pub struct SsdProfile {
     pub write_latency_us: f64,
     /// Transfer rate of one channel in 10^6 bytes a second.
     pub channel_mb_s: f64,
-    /// Controller time for each command.
+    /// Controller time for each command, at the same time as that of others.
     pub command_overhead_us: f64,
     /// Dies behind the channels; without them each channel is one queue that is always ready to write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,6 +90,13 @@ pub struct FlashProfile {
     pub write_buffer_kib: u32,
     /// Between device and host, in 10^6 bytes a second.
     pub interface_mb_s: f64,
+    /// Controller time for each command, one command after another: limits their rate.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub controller_us: f64,
+    /// Data that a die programs in one operation, which no read interrupts: a multiple of 4 KiB, at most a block. A die waits until the
+    /// write buffer has so much for it, or is full; a program with less takes as long. Not for writes to the SLC cache.
+    #[serde(default = "unit_kib", skip_serializing_if = "is_unit_kib")]
+    pub program_kib: u32,
     /// Whether a die reads the next page while the channel takes the one before from a second register (the cache reads of ONFI).
     /// Without it the die waits for the channel.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
@@ -165,6 +172,14 @@ pub struct RetryProfile {
     pub first_percent: f64,
     /// Repetitions that are followed by another, in percent; at most 10 follow each other.
     pub next_percent: f64,
+}
+
+fn unit_kib() -> u32 {
+    4
+}
+
+fn is_unit_kib(value: &u32) -> bool {
+    *value == unit_kib()
 }
 
 fn yes() -> bool {
@@ -307,14 +322,41 @@ impl SsdProfile {
         if !(least_bytes..=most_bytes).contains(&capacity_bytes) {
             return Err(ProfileError::Capacity { capacity_bytes, least_bytes, most_bytes });
         }
+        let device = FlashSsd::new(capacity_bytes, self.flash_options(&flash, capacity_bytes)?, seed);
+        let mut device = self.with_queues(device);
+        if flash.start == FlashStart::Steady {
+            device.precondition(seed);
+        }
+        Ok(Some(device))
+    }
+
+    /// A device with the submission queues of the profile, if it has any.
+    pub(crate) fn with_queues(&self, device: FlashSsd) -> FlashSsd {
+        match &self.queues {
+            Some(QueuesProfile { slots, burst, weights }) => {
+                let (slots, burst, weights) = (*slots, *burst, weights.clone());
+                device.with_queues(QueueOptions { slots, burst, weights })
+            }
+            None => device,
+        }
+    }
+
+    /// Size and times of a device of `capacity_bytes` with this flash.
+    ///
+    /// # Errors
+    /// [`ProfileError::Field`].
+    pub(crate) fn flash_options(
+        &self,
+        flash: &FlashProfile,
+        capacity_bytes: u64,
+    ) -> Result<FlashOptions, ProfileError> {
+        self.check()?;
         let page_units = self.page_kib / 4;
         let dies = u64::from(self.channels) * u64::from(flash.dies_per_channel);
         let units_of_die = capacity_bytes.div_ceil(4096).div_ceil(dies);
         let block_units = u64::from(flash.block_kib / 4).min(units_of_die / 32).max(1);
         let program_unit_ns = |page_us: f64| ns(page_us / f64::from(page_units), 1e3);
-        let mut device = FlashSsd::new(
-            capacity_bytes,
-            FlashOptions {
+        Ok(FlashOptions {
                 channels: self.channels,
                 dies_per_channel: flash.dies_per_channel,
                 page_units,
@@ -322,12 +364,15 @@ impl SsdProfile {
                 spare_share: flash.over_provisioning_percent / 100.0,
                 read_ns: ns(self.read_latency_us, 1e3),
                 program_unit_ns: program_unit_ns(self.write_latency_us),
+                // A small device has smaller blocks.
+                program_units: (flash.program_kib / 4).min(block_units as u32),
                 cache_register: flash.cache_register,
                 erases_for_one: u64::from(flash.block_kib / 4).div_ceil(block_units),
                 erase_ns: ns(flash.erase_ms, 1e6),
                 transfer_unit_ns: ns(4096.0 / self.channel_mb_s, 1e3),
                 interface_bytes_per_s: flash.interface_mb_s * 1e6,
                 command_overhead_ns: ns(self.command_overhead_us, 1e3),
+                controller_ns: ns(flash.controller_us, 1e3),
                 buffer_units: flash.write_buffer_kib / 4,
                 victims: flash.garbage_collection,
                 wear_gap: flash.wear_gap_erases,
@@ -348,17 +393,7 @@ impl SsdProfile {
                     first_share: retry.first_percent / 100.0,
                     next_share: retry.next_percent / 100.0,
                 }),
-            },
-            seed,
-        );
-        if let Some(queues) = &self.queues {
-            let QueuesProfile { slots, burst, ref weights } = *queues;
-            device = device.with_queues(QueueOptions { slots, burst, weights: weights.clone() });
-        }
-        if flash.start == FlashStart::Steady {
-            device.precondition(seed);
-        }
-        Ok(Some(device))
+        })
     }
 
     /// The largest device: limited by memory if it has a translation layer.
@@ -399,6 +434,8 @@ impl SsdProfile {
             let least_kib = if flash.write_buffer_kib == 0 { 0.0 } else { 4.0 };
             within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), least_kib, 1e8)?;
             within("flash.interface_mb_s", flash.interface_mb_s, 1e-3, 1e6)?;
+            within("flash.controller_us", flash.controller_us, 0.0, 1e6)?;
+            flash.check_program()?;
             if let Some(slc) = &flash.slc {
                 within("flash.slc.capacity_percent", slc.capacity_percent, 0.0, 100.0)?;
                 within("flash.slc.read_latency_us", slc.read_latency_us, 0.0, 1e6)?;
@@ -421,6 +458,24 @@ impl SsdProfile {
 }
 
 impl FlashProfile {
+    /// Checks what a die programs at once.
+    fn check_program(&self) -> Result<(), ProfileError> {
+        within("flash.program_kib", f64::from(self.program_kib), 4.0, f64::from(self.block_kib))?;
+        if !self.program_kib.is_multiple_of(4) {
+            return Err(ProfileError::Missing {
+                problem: "`flash.program_kib` is not a multiple of 4",
+                remedy: "give a multiple, such as all planes' pages",
+            });
+        }
+        if self.program_kib > unit_kib() && self.placement != Placement::Page {
+            return Err(ProfileError::Missing {
+                problem: "`flash.program_kib` with `flash.placement: fdp` or `zns`, whose data would share a program",
+                remedy: "leave it out, or take `placement: page`",
+            });
+        }
+        Ok(())
+    }
+
     /// Checks that the other fields fit the placement.
     fn check_placement(&self) -> Result<(), ProfileError> {
         let missing = |problem, remedy| Err(ProfileError::Missing { problem, remedy });

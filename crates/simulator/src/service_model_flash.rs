@@ -104,8 +104,8 @@ impl ServiceModel for FlashSsd {
     fn positioning_ns(&self, _: u64, request: &Request) -> u64 {
         let options = self.options();
         match request.op {
-            Op::Read => options.command_overhead_ns + options.read_ns,
-            Op::Write => options.command_overhead_ns,
+            Op::Read => options.lone_command_ns() + options.read_ns,
+            Op::Write => options.lone_command_ns(),
         }
     }
 
@@ -120,9 +120,11 @@ impl ServiceModel for FlashSsd {
                     0
                 } else {
                     let page_units = units.min(u64::from(options.page_units));
-                    (pages_on_die * page_units) * (options.program_unit_ns + options.transfer_unit_ns)
+                    let units_on_die = pages_on_die * page_units;
+                    let programs = units_on_die.div_ceil(u64::from(options.program_units.max(1)));
+                    programs * options.program_ns() + units_on_die * options.transfer_unit_ns
                 };
-                options.command_overhead_ns + self.link_ns(u64::from(request.size_bytes)) + unbuffered_ns
+                options.lone_command_ns() + self.link_ns(u64::from(request.size_bytes)) + unbuffered_ns
             }
             Op::Read => {
                 let on_channel = units.div_ceil(u64::from(options.channels.max(1)));
@@ -136,7 +138,7 @@ impl ServiceModel for FlashSsd {
                 let flash_ns = pages_on_die * options.read_ns + channel_ns.max(handed_over_ns);
                 // The link starts when the first page is there.
                 let link_ns = options.read_ns + self.link_ns(units * UNIT_BYTES);
-                options.command_overhead_ns + flash_ns.max(link_ns)
+                options.lone_command_ns() + flash_ns.max(link_ns)
             }
         }
     }
@@ -153,12 +155,13 @@ impl ServiceModel for FlashSsd {
         let dies = u64::from(options.dies_per_channel.max(1));
         // Programs of other dies on the channel go between, as many as fit into the time.
         let on_channel_ns = |during_ns: u64| {
-            let programs = dies * (during_ns / options.program_unit_ns.max(1) + 1);
-            (units + programs) * options.transfer_unit_ns
+            let programs = dies * (during_ns / options.program_ns().max(1) + 1);
+            (units + programs * u64::from(options.program_units.max(1))) * options.transfer_unit_ns
         };
         let work_ns = match request.op {
             Op::Read => {
-                let longest_ns = options.erase_ns.max(copy_ns + dies * options.transfer_unit_ns);
+                let units_ns = u64::from(options.program_units.max(1)) * dies * options.transfer_unit_ns;
+                let longest_ns = options.erase_ns.max(copy_ns.max(options.program_ns()) + units_ns);
                 let dies_ns = longest_ns + pages_on_die * options.read_ns.max(slc_read_ns) * repeats;
                 // Without a second register, the die's pages wait for the channel one after another; each waits for no more than
                 // all that the channel has to carry.
@@ -170,11 +173,14 @@ impl ServiceModel for FlashSsd {
                 let spare = options.spare_share.max(1e-3);
                 let cycles = ((1.0 + spare) / spare).ceil() as u64 + 1;
                 let cycle_ns = u64::from(options.block_units) * copy_ns + options.erase_ns;
-                let unit_ns = cycles * cycle_ns + copy_ns + 2 * dies * options.transfer_unit_ns;
+                // The buffer is full: the die's current program, and the one that makes room.
+                let more_ns = 2 * (options.program_ns() - options.program_unit_ns);
+                let transfers_ns = 2 * dies * u64::from(options.program_units.max(1)) * options.transfer_unit_ns;
+                let unit_ns = cycles * cycle_ns + copy_ns + more_ns + transfers_ns;
                 units * unit_ns
             }
         };
-        options.command_overhead_ns + self.link_ns(units * UNIT_BYTES) + work_ns
+        options.lone_command_ns() + self.link_ns(units * UNIT_BYTES) + work_ns
     }
 
     fn capacity_bytes(&self) -> u64 {

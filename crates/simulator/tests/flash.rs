@@ -2,7 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_simulator::flash_fit::{CELLS, CellTimes, errors, fit, predict};
+use weir_simulator::flash_fit::{CELLS, CellTimes, errors, fit, halves, predict};
 use weir_simulator::profile::{self, FlashStart, Profile, SsdProfile};
 use weir_simulator::{Completion, Device, FlashSsd, IoRequest, Op, is_steady};
 
@@ -363,16 +363,16 @@ fn a_fit_finds_a_drive_again() {
     let measured: Vec<CellTimes> = CELLS
         .iter()
         .map(|cell| {
-            let mut found = predict(&drive, cell).unwrap();
+            let mut found = predict(&drive, *cell).unwrap();
             for times in [&mut found.reads, &mut found.writes].into_iter().flatten() {
                 (times.mean_ns, times.p99_ns) = (noisy(times.mean_ns), noisy(times.p99_ns));
             }
             found
         })
         .collect();
-    let half = |first: usize| measured.iter().skip(first).step_by(2).copied().collect::<Vec<_>>();
+    let (fitted, held_out) = halves(measured);
     let error = |profile: &SsdProfile| {
-        let all: Vec<(f64, f64)> = half(1)
+        let all: Vec<(f64, f64)> = held_out
             .iter()
             .flat_map(|drive| errors(&predict(profile, drive.cell).unwrap(), drive).collect::<Vec<_>>())
             .collect();
@@ -380,7 +380,7 @@ fn a_fit_finds_a_drive_again() {
             |of: fn(&(f64, f64)) -> f64| all.iter().map(|one| of(one).abs()).sum::<f64>() / all.len() as f64;
         (mean(|one| one.0), mean(|one| one.1))
     };
-    let found = fit(&nvme(), &half(0), |_| ());
+    let found = fit(&nvme(), &fitted, |_| ());
     let (before, after) = (error(&nvme()), error(&found));
     // Held-out cells: the goals for real drives are 10 % for the mean and 20 % for the 99th percentile.
     assert!(after.0 < 0.05 && after.1 < 0.1, "{after:?}, before {before:?}: {found:?}");
@@ -611,4 +611,75 @@ fn options_that_exclude_each_other_are_refused() {
     let zns = Profile::Ssd(with(|f| profile::FlashProfile { placement: profile::Placement::Zns, ..f }));
     let Err(error) = zns.build(256 * MIB) else { panic!("a block device with zones") };
     assert!(error.to_string().contains("testbed: simulator"), "{error}");
+}
+
+#[test]
+fn the_controller_begins_one_command_at_a_time() {
+    // 39 us for the read, 3.413 us for 4 KiB on the channel, 10 us for the command, and 20 us of the controller before it. Pages 0
+    // to 3 are on dies of four channels.
+    let slow = with(|flash| profile::FlashProfile { controller_us: 20.0, ..flash });
+    let mut ssd = build(&slow, 256 * MIB);
+    for page in 0..4_u64 {
+        let read = IoRequest { tag: page, op: Op::Read, offset_bytes: page * 16_384, size_bytes: 4096 };
+        ssd.arrive(0, read).unwrap();
+    }
+    let mut done = Vec::new();
+    ssd.advance(u64::MAX, &mut done);
+    let times: Vec<u64> = done.iter().map(|one| one.done_ns).collect();
+    assert_eq!(times, [1, 2, 3, 4].map(|begun| begun * 20_000 + 10_000 + 39_000 + 3_413));
+}
+
+#[test]
+fn a_die_programs_so_much_at_once_and_reads_wait_for_it() {
+    // Units 0 to 3 are page 0, on die 0. 308 us for a page: 77 us a unit.
+    let gathers = with(|flash| profile::FlashProfile { program_kib: 16, ..flash });
+    let write = |unit: u64| IoRequest { tag: unit, op: Op::Write, offset_bytes: unit * 4096, size_bytes: 4096 };
+    let mut ssd = build(&gathers, 256 * MIB);
+    let mut done = Vec::new();
+    for unit in 0..3 {
+        ssd.arrive(0, write(unit)).unwrap();
+    }
+    ssd.advance(1_000_000, &mut done);
+    // The buffer has them; the die waits for the fourth.
+    assert_eq!((done.len(), ssd.counts().host_units), (3, 0));
+    ssd.arrive(1_000_000, write(3)).unwrap();
+    let there_ns = 1_000_000 + 10_000 + 1_170;
+    ssd.advance(there_ns, &mut done);
+    // A read of another page of the die, which has been programming since then.
+    let page_of_die_0 = 32 * 16_384;
+    let read = IoRequest { tag: 9, op: Op::Read, offset_bytes: page_of_die_0, size_bytes: 4096 };
+    let read_ns = done_after(&mut ssd, there_ns, read, 9);
+    assert_eq!(read_ns, 4 * 3_413 + 308_000 + 39_000 + 3_413);
+    assert_eq!(ssd.counts().host_units, 4);
+}
+
+#[test]
+fn a_full_buffer_does_not_wait_for_whole_programs() {
+    // Room for 8 units of many dies: dies seldom have the 4 units of a program, and all writes are done nevertheless.
+    let rate = |program_kib| {
+        let profile = with(|flash| profile::FlashProfile { program_kib, write_buffer_kib: 32, ..flash });
+        let mut ssd = build(&profile, 256 * MIB);
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let write = |_| (Op::Write, rng.random_range(0..256 * MIB / 4096) * 4096, 4096);
+        let (_, elapsed_ns) = closed_loop(&mut ssd, 16, 5_000, write);
+        assert!(ssd.counts().host_units >= 5_000 - 8, "{:?}", ssd.counts());
+        5_000.0 / (elapsed_ns as f64 / 1e9)
+    };
+    // A program with less takes as long as a whole one, here of nearly always one unit: a quarter of the rate.
+    let ratio = rate(4) / rate(16);
+    assert!((3.0..4.2).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn writes_with_whole_programs_have_the_rate_of_the_dies() {
+    // Enough room: programs are whole, and the rate is that of all dies, whatever they program at once.
+    let rate = |program_kib| {
+        let profile = with(|flash| profile::FlashProfile { program_kib, ..flash });
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let write = |_| (Op::Write, rng.random_range(0..1024 * MIB / 4096) * 4096, 4096);
+        let (_, elapsed_ns) = closed_loop(&mut build(&profile, 1024 * MIB), 64, 20_000, write);
+        20_000.0 / (elapsed_ns as f64 / 1e9)
+    };
+    let ratio = rate(64) / rate(4);
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
 }
