@@ -71,6 +71,10 @@ pub struct QueuesProfile {
     /// weights: round robin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<u32>,
+    /// Queues of the urgent class, by the number of the study's class from 0: while they have commands, no other is fetched. Their
+    /// weights do not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urgent: Vec<u32>,
 }
 
 /// The flash behind the channels, with its translation layer.
@@ -333,10 +337,12 @@ impl SsdProfile {
     /// A device with the submission queues of the profile, if it has any.
     pub(crate) fn with_queues(&self, device: FlashSsd) -> FlashSsd {
         match &self.queues {
-            Some(QueuesProfile { slots, burst, weights }) => {
-                let (slots, burst, weights) = (*slots, *burst, weights.clone());
-                device.with_queues(QueueOptions { slots, burst, weights })
-            }
+            Some(QueuesProfile { slots, burst, weights, urgent }) => device.with_queues(QueueOptions {
+                slots: *slots,
+                burst: *burst,
+                weights: weights.clone(),
+                urgent: urgent.clone(),
+            }),
             None => device,
         }
     }
@@ -415,6 +421,9 @@ impl SsdProfile {
             within("queues.burst", f64::from(queues.burst), 1.0, 128.0)?;
             for weight in &queues.weights {
                 within("queues.weights", f64::from(*weight), 1.0, 256.0)?;
+            }
+            for class in &queues.urgent {
+                within("queues.urgent", f64::from(*class), 0.0, 65_535.0)?;
             }
         }
         if let Some(flash) = &self.flash {

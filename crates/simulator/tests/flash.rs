@@ -542,7 +542,7 @@ fn hot_and_cold_classes_with_handles_of_their_own_need_fewer_copies() {
 #[test]
 fn submission_queues_share_the_controllers_slots() {
     let queues = |slots, weights: &[u32]| {
-        let queues = profile::QueuesProfile { slots, burst: 1, weights: weights.to_vec() };
+        let queues = profile::QueuesProfile { slots, burst: 1, weights: weights.to_vec(), urgent: Vec::new() };
         build(&SsdProfile { queues: Some(queues), ..nvme() }, 256 * MIB)
     };
     // Ten reads of class 0 and then four of class 1, each on a die of its own, one in the controller: 52.413 us each.
@@ -602,7 +602,7 @@ fn options_that_exclude_each_other_are_refused() {
         let error = with(change).build_flash(256 * MIB, 1).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
-    let queues = Some(profile::QueuesProfile { slots: 0, burst: 1, weights: Vec::new() });
+    let queues = Some(profile::QueuesProfile { slots: 0, burst: 1, weights: Vec::new(), urgent: Vec::new() });
     let error = SsdProfile { queues: queues.clone(), ..nvme() }.build_flash(256 * MIB, 1).unwrap_err();
     assert!(error.to_string().contains("`queues.slots` is 0, expected from 1"), "{error}");
     let error = SsdProfile { queues, flash: None, ..nvme() }.build(256 * MIB).unwrap_err().to_string();
