@@ -7,11 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from papers.isolation import desiderata, qos
-from papers.isolation.results import ALONE, BASELINE, OF_TENANTS, of_tenants
+from papers.isolation.results import ALONE, BASELINE, OF_TENANTS, of_tenants, over_repetitions
 from weir import plots
 
 LINE = "#bbbbbb"
-RINGS = "Points: medians over repetitions; rings: each of them."
+RINGS = (
+    "Points: means over repetitions, geometric of times, rates and ratios; bars: 95 % confidence intervals; "
+    "rings: each repetition."
+)
 #: Points nearer to each other than this share of both axes have their names one below the other.
 NEAR = 0.05
 MARK = {"linestyle": "none", "markersize": 6}
@@ -37,15 +40,6 @@ def mechanisms(rows: pl.DataFrame) -> list[str]:
     return known + sorted(found - set(known))
 
 
-def over_blocks(rows: pl.DataFrame, column: str) -> float | None:
-    """The median of a column over repetitions; None where it has no value in one of them.
-
-    The median, since a pause of the host makes one repetition's tail many times as long, and never shorter.
-    """
-    values = rows[column] if column in rows.columns else pl.Series([], dtype=pl.Float64)
-    return None if values.is_empty() or values.null_count() else float(values.median())  # type: ignore[arg-type]
-
-
 def _dots(
     names: Sequence[str], panels: Mapping[str, tuple[pl.DataFrame, str]], note: str = "", *log: str
 ) -> Figure:
@@ -53,10 +47,11 @@ def _dots(
     cells = []
     for title, (rows, column) in panels.items():
         for (name, setting), cell in rows.group_by("mechanism", "setting", maintain_order=True):
-            found = over_blocks(cell, column)
+            found = over_repetitions(cell, column)
+            ends = (None, None, None) if found is None else (found.estimate, found.low, found.high)
             each = [] if found is None else cell[column].to_list()
-            cells.append((name, setting, title, found, each))
-    schema = ["mechanism", "setting", "panel", "estimate", "each"]
+            cells.append((name, setting, title, *ends, each))
+    schema = ["mechanism", "setting", "panel", "estimate", "low", "high", "each"]
     table = pl.DataFrame(cells, schema, orient="row", infer_schema_length=None)
     return plots.points(
         table.filter(pl.col("mechanism").is_in(names)), x="mechanism", col="panel", across=True,
@@ -81,9 +76,9 @@ def overhead(rows: pl.DataFrame) -> Figure:
     note = "Dashed: without a mechanism. CPU: of the program that asks, with its system calls."
     figure = _dots(mechanisms(rows), panels, note)
     for axis, (part, column) in zip(figure.axes, panels.values(), strict=True):
-        free = over_blocks(part.filter(pl.col("mechanism") == BASELINE), column)
+        free = over_repetitions(part.filter(pl.col("mechanism") == BASELINE), column)
         if free is not None:
-            plots.reference(axis, free, across=False, line="--", color=LINE, zorder=0)
+            plots.reference(axis, free.estimate, across=False, line="--", color=LINE, zorder=0)
     return figure
 
 
@@ -105,9 +100,9 @@ def priority(rows: pl.DataFrame) -> Figure:
     """Slowdown of the urgent class over the utilisation of the device; the line joins what nothing beats."""
     found: dict[str, list[tuple[float, float, str]]] = {}
     for (name, setting), cell in rows.group_by("mechanism", "setting", maintain_order=True):
-        use, slow = over_blocks(cell, "utilisation"), over_blocks(cell, "slowdown")
+        use, slow = over_repetitions(cell, "utilisation"), over_repetitions(cell, "slowdown")
         if name != ALONE and use is not None and slow is not None:
-            found.setdefault(str(name), []).append((use, slow, str(setting)))
+            found.setdefault(str(name), []).append((use.estimate, slow.estimate, str(setting)))
     points = [point for name in mechanisms(rows) for point in found.get(name, ())]
     best = [points[i][:2] for i in desiderata.frontier([point[:2] for point in points])]
     lines = {
@@ -122,7 +117,7 @@ def priority(rows: pl.DataFrame) -> Figure:
     figure = plots.curves(
         lines, "Utilisation: requests of both / those without a mechanism",
         "Slowdown of the urgent class\n(99th percentile / alone)", ylim=None, height=3.4,
-        note="Medians over repetitions. Right and low is better; the line joins what no other setting beats.",
+        note="Geometric means over repetitions. Right and low is better; the line joins what nothing beats.",
     )  # fmt: skip
     figure.axes[0].set_xlim(left=0)
     plots.log_y(figure.axes)
@@ -164,7 +159,7 @@ def bursts(rows: pl.DataFrame) -> Figure:
 def tenants(rows: pl.DataFrame) -> Figure:
     """The delay to a fair share, fairness and tails by the number of tenants."""
     shown = ("delta_ms", "jain", "p99_ms")
-    titles = {column: OF_TENANTS[column][0] for column in shown}
+    titles = {column: OF_TENANTS[column] for column in shown}
     numbers, names = sorted(rows["tenants"].unique()), mechanisms(rows)
     found = {
         (titles[column], name, number): of_tenants(rows, column, name, number)

@@ -24,14 +24,18 @@ ALONE = "alone"
 LONE_MS = 1000
 #: Classes of the study of tenants.
 TENANT, NEWCOMER = "tenant", "newcomer"
-#: Columns of `tenants`: what they are called, and the method of their intervals.
-OF_TENANTS: dict[str, tuple[str, Method]] = {
-    "jain": ("Jain's index of the tenants", "t"),
-    "p99_ms": ("99th percentile of the tenants (ms)", "log-t"),
-    "worst": ("99th percentile of the worst tenant / of all", "log-t"),
-    "delta_ms": ("delay to the fair share (ms)", "t"),
-    "requests_per_s": ("requests of all (1/s)", "t"),
+#: Columns of `tenants`: what they are called.
+OF_TENANTS = {
+    "jain": "Jain's index of the tenants",
+    "p99_ms": "99th percentile of the tenants (ms)",
+    "worst": "99th percentile of the worst tenant / of all",
+    "delta_ms": "delay to the fair share (ms)",
+    "requests_per_s": "requests of all (1/s)",
 }
+#: Columns whose means over repetitions are arithmetic; those of times, rates and ratios are geometric.
+ARITHMETIC = {"jain", "share_error", "delta_ms", "burst_ms"}
+#: Those of them that are at most 1.
+SHARES = {"jain", "share_error"}
 #: What each class of the study of fairness is promised, by the load.
 PROMISED = {"weights": {"a": 4, "b": 2, "c": 1}, "greedy": {"a": 1, "b": 1, "c": 1}}
 
@@ -187,14 +191,29 @@ def tenants(study: Study) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def of_tenants(rows: pl.DataFrame, column: str, mechanism: str, tenants: int) -> Interval | None:
-    """Estimate and interval over the repetitions of one cell of `tenants`; None where one has no value."""
-    method = OF_TENANTS[column][1]
-    cell = rows.filter((pl.col("mechanism") == mechanism) & (pl.col("tenants") == tenants))[column]
-    if cell.is_empty() or cell.null_count():
+def over_repetitions(rows: pl.DataFrame, column: str) -> Interval | None:
+    """Mean and interval of a column over the repetitions of one cell; None where one has no value."""
+    values = rows[column] if column in rows.columns else pl.Series([], dtype=pl.Float64)
+    if values.is_empty() or values.null_count():
         return None
-    bounds = (0.0, 1.0) if column == "jain" else (0.0, math.inf)
-    return mean_interval(cell.to_numpy(), method, bounds=bounds)
+    x = values.cast(pl.Float64).to_numpy()
+    method: Method = "t" if column in ARITHMETIC or (x <= 0).any() else "log-t"
+    return mean_interval(x, method, bounds=(0.0, 1.0 if column in SHARES else math.inf))
+
+
+def of_tenants(rows: pl.DataFrame, column: str, mechanism: str, tenants: int) -> Interval | None:
+    """`over_repetitions` of one cell of `tenants`."""
+    cell = rows.filter((pl.col("mechanism") == mechanism) & (pl.col("tenants") == tenants))
+    return over_repetitions(cell, column)
+
+
+def rate_percent(rows: pl.DataFrame, free: pl.DataFrame) -> Interval | None:
+    """100 * requests/s of a cell / requests/s without a mechanism, paired by block."""
+    rows, free = (part.unique("block", keep="first", maintain_order=True) for part in (rows, free))
+    both = rows.join(free, on="block", suffix="_free", maintain_order="left")
+    if both.is_empty() or (both["requests_per_s_free"] <= 0).any():
+        return None
+    return ratio_interval(100 * both["requests_per_s"], both["requests_per_s_free"])
 
 
 def writeback(study: Study) -> pl.DataFrame:

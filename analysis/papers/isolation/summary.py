@@ -2,14 +2,21 @@
 
 import polars as pl
 
-from papers.isolation.figures import mechanisms, over_blocks
-from papers.isolation.results import BASELINE, OF_TENANTS, of_tenants, slowdowns
-from weir.labels import number, with_interval
+from papers.isolation.figures import mechanisms
+from papers.isolation.results import (
+    BASELINE,
+    OF_TENANTS,
+    of_tenants,
+    over_repetitions,
+    rate_percent,
+    slowdowns,
+)
+from weir.labels import with_interval
 from weir.statistics import Interval
 
 
 def summary(overhead: pl.DataFrame, fairness: pl.DataFrame, priority: pl.DataFrame) -> pl.DataFrame:
-    """The table of the page; a cell that was not measured is empty.
+    """The table of the page: means over repetitions with 95 % confidence intervals. What was not measured is empty.
 
     Of priority the setting of a mechanism is shown with which the urgent class is slowed down least.
 
@@ -27,15 +34,15 @@ def summary(overhead: pl.DataFrame, fairness: pl.DataFrame, priority: pl.DataFra
         lines.append(
             {
                 "mechanism": name,
-                "overhead: median (us)": _text(over_blocks(_of(cost, "latency"), "p50_us")),
-                "of the rate (%)": _text(_percent(_of(cost, "throughput"), _of(free, "throughput"))),
-                "fairness: Jain, weights": _text(over_blocks(_of(shared, "weights"), "jain")),
-                "Jain, greedy": _text(over_blocks(_of(shared, "greedy"), "jain")),
+                "overhead: median (us)": _with_interval(over_repetitions(_of(cost, "latency"), "p50_us")),
+                "of the rate (%)": _with_interval(rate_percent(_of(cost, "throughput"), _of(free, "throughput"))),
+                "fairness: Jain, weights": _with_interval(over_repetitions(_of(shared, "weights"), "jain")),
+                "Jain, greedy": _with_interval(over_repetitions(_of(shared, "greedy"), "jain")),
                 "setting": best["setting"].first() if best.height else "",
-                "priority: slowdown p99": _text(over_blocks(best, "slowdown")),
-                "utilisation": _text(over_blocks(best, "utilisation")),
-                "burst (ms)": _text(over_blocks(best, "burst_ms")),
-                "conserved": _text(over_blocks(best, "conserved")),
+                "priority: slowdown p99": _with_interval(over_repetitions(best, "slowdown")),
+                "utilisation": _with_interval(over_repetitions(best, "utilisation")),
+                "burst (ms)": _with_interval(over_repetitions(best, "burst_ms")),
+                "conserved": _with_interval(over_repetitions(best, "conserved")),
             }
         )
     return pl.DataFrame(lines)
@@ -47,7 +54,7 @@ def tenants(rows: pl.DataFrame) -> pl.DataFrame:
     for name in mechanisms(rows):
         for many in sorted(rows["tenants"].unique()):
             cells = {column: of_tenants(rows, column, name, many) for column in OF_TENANTS}
-            found = {OF_TENANTS[column][0]: _with_interval(cell) for column, cell in cells.items()}
+            found = {OF_TENANTS[column]: _with_interval(cell) for column, cell in cells.items()}
             n = rows.filter((pl.col("mechanism") == name) & (pl.col("tenants") == many)).height
             lines.append({"mechanism": name, "tenants": many, "n": n} | found)
     return pl.DataFrame(lines)
@@ -64,8 +71,8 @@ def writeback(rows: pl.DataFrame) -> pl.DataFrame:
             {"scheduler": name, "n": next((x[name].n for x in ratios.values() if name in x), 0)}
             | {f"{title}, beside / alone": _with_interval(x.get(name)) for title, x in ratios.items()}
             | {
-                "written to the cache (MB/s)": _text(
-                    over_blocks(written.filter(pl.col("scheduler") == name), "written_mb_s")
+                "written to the cache (MB/s)": _with_interval(
+                    over_repetitions(written.filter(pl.col("scheduler") == name), "written_mb_s")
                 )
             }
             for name in names
@@ -91,13 +98,3 @@ def _best(rows: pl.DataFrame) -> pl.DataFrame:
         .sort("slowdown", "setting")
     )
     return _of(rows, medians["setting"].first())
-
-
-def _percent(rows: pl.DataFrame, free: pl.DataFrame) -> float | None:
-    """100 * rate / rate without a mechanism."""
-    with_it, without = (over_blocks(part, "requests_per_s") for part in (rows, free))
-    return 100 * with_it / without if with_it is not None and without else None
-
-
-def _text(found: float | None) -> str:
-    return "" if found is None else number(found)

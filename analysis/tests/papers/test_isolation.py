@@ -372,6 +372,31 @@ def test_the_slowdown_by_writeback_is_paired():
     assert lines["median, beside / alone"].to_list()[0].startswith("3.00")
 
 
+def test_each_cell_has_its_interval():
+    """Geometric means but of shares and delays; arithmetic where a rate is 0; paired ratios of rates."""
+    rows = pl.DataFrame(
+        {
+            "block": [0, 1, 2],
+            "p50_us": [1.0, 2.0, 4.0],
+            "jain": [0.9, 1.0, 1.0],
+            "conserved": [0.0, 0.5, 1.0],
+            "p99_us": [1.0, None, 2.0],
+            "requests_per_s": [100.0, 200.0, 400.0],
+        }
+    )
+    found = results.over_repetitions(rows, "p50_us")
+    # Student's t with 2 degrees of freedom: 4.303 standard errors of the logarithms, whose deviation is ln 2.
+    half = 4.302653 * math.log(2) / math.sqrt(3)
+    assert (found.estimate, found.low, found.high) == pytest.approx((2, 2 * math.exp(-half), 2 * math.exp(half)))
+    jain = results.over_repetitions(rows, "jain")
+    assert jain.estimate == pytest.approx(29 / 30) and jain.high == 1.0
+    assert results.over_repetitions(rows, "conserved").estimate == pytest.approx(0.5)
+    assert results.over_repetitions(rows, "p99_us") is results.over_repetitions(rows, "none") is None
+    free = rows.with_columns(requests_per_s=2 * pl.col("requests_per_s"))
+    assert results.rate_percent(rows.reverse(), free).estimate == pytest.approx(50)
+    assert results.rate_percent(rows, free.clear()) is None
+
+
 def test_the_page_is_drawn(studies):
     cost, shared = results.overhead(studies["overhead"]), results.fairness(studies["fairness"])
     urgent = results.compared(results.priority(studies["priority"]))
