@@ -87,7 +87,7 @@ def test_a_fitted_profile_is_a_profile(tmp_path):
 
 
 def test_logs_of_any_closed_loops_are_read(tmp_path):
-    """Options of the whole file, percentiles of fio's default, repetitions in other files; what is no closed loop is left out."""
+    """Options of a whole file, fio's default percentiles, repetitions in other files; other jobs are out."""
 
     def old(name, mean_ns, **options):
         made = job(name, mean_ns)

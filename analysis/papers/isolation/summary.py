@@ -16,7 +16,7 @@ from weir.statistics import Interval
 
 
 def summary(overhead: pl.DataFrame, fairness: pl.DataFrame, priority: pl.DataFrame) -> pl.DataFrame:
-    """The table of the page: means over repetitions with 95 % confidence intervals. What was not measured is empty.
+    """The table of the page: means over repetitions, with 95 % intervals; empty where nothing was measured.
 
     Of priority the setting of a mechanism is shown with which the urgent class is slowed down least.
 
@@ -35,7 +35,9 @@ def summary(overhead: pl.DataFrame, fairness: pl.DataFrame, priority: pl.DataFra
             {
                 "mechanism": name,
                 "overhead: median (us)": _with_interval(over_repetitions(_of(cost, "latency"), "p50_us")),
-                "of the rate (%)": _with_interval(rate_percent(_of(cost, "throughput"), _of(free, "throughput"))),
+                "of the rate (%)": _with_interval(
+                    rate_percent(_of(cost, "throughput"), _of(free, "throughput"))
+                ),
                 "fairness: Jain, weights": _with_interval(over_repetitions(_of(shared, "weights"), "jain")),
                 "Jain, greedy": _with_interval(over_repetitions(_of(shared, "greedy"), "jain")),
                 "setting": best["setting"].first() if best.height else "",

@@ -387,7 +387,8 @@ def test_each_cell_has_its_interval():
     found = results.over_repetitions(rows, "p50_us")
     # Student's t with 2 degrees of freedom: 4.303 standard errors of the logarithms, whose deviation is ln 2.
     half = 4.302653 * math.log(2) / math.sqrt(3)
-    assert (found.estimate, found.low, found.high) == pytest.approx((2, 2 * math.exp(-half), 2 * math.exp(half)))
+    ends = (2 * math.exp(-half), 2 * math.exp(half))
+    assert (found.estimate, found.low, found.high) == pytest.approx((2, *ends))
     jain = results.over_repetitions(rows, "jain")
     assert jain.estimate == pytest.approx(29 / 30) and jain.high == 1.0
     assert results.over_repetitions(rows, "conserved").estimate == pytest.approx(0.5)

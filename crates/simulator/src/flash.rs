@@ -274,13 +274,13 @@ impl FlashSsd {
             transfer_unit_ns: 0,
             interface_bytes_per_s: 0.0,
             command_overhead_ns: 0,
-            controller_ns: 0,
+            controller_read_ns: 0,
+            controller_write_ns: 0,
             buffer_units: 0,
             retries: None,
             ..*options
         };
-        let is_alike =
-            self.capacity_bytes == capacity_bytes && arranged(&self.options) == arranged(&options);
+        let is_alike = self.capacity_bytes == capacity_bytes && arranged(&self.options) == arranged(&options);
         is_alike.then(|| FlashSsd { options, ..self.clone() })
     }
 
@@ -598,7 +598,8 @@ impl FlashSsd {
         self.head_bytes = request.end_bytes();
         let (next_unit, end_unit) =
             (request.offset_bytes / UNIT_BYTES, request.end_bytes().div_ceil(UNIT_BYTES));
-        self.controller_free_ns = self.controller_free_ns.max(now_ns) + self.options.controller_ns;
+        self.controller_free_ns =
+            self.controller_free_ns.max(now_ns) + self.options.controller_ns(request.op);
         let command_ns = self.controller_free_ns + self.options.command_overhead_ns;
         let link_ns = self.link_ns(u64::from(request.size_bytes));
         let data_ns = self.to_device_ns.max(command_ns);

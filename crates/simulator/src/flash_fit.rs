@@ -172,7 +172,9 @@ fn requests(options: &FlashOptions, flash: &FlashProfile, cell: Cell) -> (u64, u
     let first = REQUESTS / 10 + of_bytes(1.5 * buffer_bytes).min(4 * REQUESTS);
     let most = match flash.start {
         FlashStart::Steady => REQUESTS,
-        FlashStart::Written => of_bytes(0.9 * options.spare_share * WRITTEN_BYTES as f64).saturating_sub(first),
+        FlashStart::Written => {
+            of_bytes(0.9 * options.spare_share * WRITTEN_BYTES as f64).saturating_sub(first)
+        }
     };
     (first, most.clamp(REQUESTS / 20, REQUESTS))
 }
@@ -292,6 +294,14 @@ const FIGURES: &[Figure] = &[
     Figure { steps: (1.5, 1.01), scale: |p, _, factor| scale_number(&mut p.read_latency_us, factor) },
     Figure { steps: (1.5, 1.01), scale: |p, _, factor| scale_number(&mut p.command_overhead_us, factor) },
     Figure { steps: (1.5, 1.01), scale: |_, flash, factor| scale_number(&mut flash.controller_us, factor) },
+    Figure {
+        steps: (1.5, 1.01),
+        scale: |_, flash, factor| {
+            let mut of_writes = flash.controller_write_us.unwrap_or(flash.controller_us);
+            scale_number(&mut of_writes, factor);
+            flash.controller_write_us = Some(of_writes);
+        },
+    },
     Figure { steps: (1.5, 1.01), scale: |p, _, factor| scale_number(&mut p.write_latency_us, factor) },
     Figure {
         steps: (2.0, 1.1),
@@ -336,48 +346,96 @@ fn begun(profile: &SsdProfile) -> Vec<SsdProfile> {
         .collect()
 }
 
-/// Rounds of the search, at most.
+/// Rounds of steps along one figure, at most.
 const ROUNDS: usize = 40;
+/// Changes of several figures at once, at most, and those without success that end them.
+const CHANGES: u32 = 1500;
+const FAILURES: u32 = 300;
+/// Mean square error of measurements: a fit this close is not improved.
+const CLOSE_ENOUGH: f64 = 4e-4;
 
-/// Fits the figures of a profile to measured cells, by steps along one figure at a time. Deterministic. `told` gets the mean
-/// square error after each round.
-pub fn fit(start: &SsdProfile, measured: &[CellTimes], mut told: impl FnMut(f64)) -> SsdProfile {
-    let mut best = start.clone();
-    let mut kept = Vec::new();
-    let mut least = badness(&best, measured, &mut kept);
-    let mut try_one = |best: &mut SsdProfile, candidate: SsdProfile| {
-        let found = badness(&candidate, measured, &mut kept);
-        let is_better = found < least * 0.999;
+/// The best profile so far.
+struct Search<'a> {
+    measured: &'a [CellTimes],
+    best: SsdProfile,
+    least: f64,
+    kept: Vec<FlashSsd>,
+}
+
+impl Search<'_> {
+    /// Takes a profile if it is better.
+    fn attempt(&mut self, candidate: SsdProfile) -> bool {
+        let found = badness(&candidate, self.measured, &mut self.kept);
+        let is_better = found < self.least * 0.999;
         if is_better {
-            (*best, least) = (candidate, found);
+            (self.best, self.least) = (candidate, found);
         }
-        (is_better, least)
-    };
-    let mut steps: Vec<f64> = FIGURES.iter().map(|figure| figure.steps.0).collect();
-    for _ in 0..ROUNDS {
-        let mut is_done = true;
-        for candidate in begun(&best) {
-            try_one(&mut best, candidate);
-        }
-        let mut error = f64::INFINITY;
-        for (figure, step) in FIGURES.iter().zip(&mut steps) {
-            let moved = [*step, 1.0 / *step].into_iter().any(|factor| {
-                let candidate = figure.scaled(&best, factor);
-                let (is_better, now) = try_one(&mut best, candidate);
-                error = now;
-                is_better
-            });
-            if !moved {
-                is_done &= *step <= figure.steps.1;
-                *step = step.sqrt().max(figure.steps.1);
-            } else {
-                is_done = false;
+        is_better
+    }
+
+    /// Steps along one figure after another, shorter where neither direction is better, until all are short.
+    fn descend(&mut self, told: &mut impl FnMut(f64)) {
+        let mut steps: Vec<f64> = FIGURES.iter().map(|figure| figure.steps.0).collect();
+        for _ in 0..ROUNDS {
+            let mut is_done = true;
+            for candidate in begun(&self.best) {
+                self.attempt(candidate);
+            }
+            for (figure, step) in FIGURES.iter().zip(&mut steps) {
+                let moved = [*step, 1.0 / *step]
+                    .into_iter()
+                    .any(|factor| self.attempt(figure.scaled(&self.best, factor)));
+                if !moved {
+                    is_done &= *step <= figure.steps.1;
+                    *step = step.sqrt().max(figure.steps.1);
+                } else {
+                    is_done = false;
+                }
+            }
+            told(self.least);
+            if is_done {
+                break;
             }
         }
-        told(error);
-        if is_done {
-            break;
+    }
+
+    /// Changes about half of the figures at once by random factors, larger after a success and smaller after a failure (the (1+1)
+    /// evolution strategy with the rule of one fifth; Rechenberg 1973): where two figures bound the same rate, a step along one
+    /// of them gains nothing.
+    fn mutate(&mut self, chance: &mut RandomPhase, told: &mut impl FnMut(f64)) {
+        let mut size = 0.5;
+        let mut failures = 0;
+        for _ in 0..CHANGES {
+            if failures >= FAILURES || self.least < CLOSE_ENOUGH {
+                break;
+            }
+            let mut candidate = self.best.clone();
+            for figure in FIGURES {
+                if chance.draw_ns(2) == 0 {
+                    let uniform = chance.draw_ns(2001) as f64 / 1000.0 - 1.0;
+                    candidate = figure.scaled(&candidate, (size * uniform).exp());
+                }
+            }
+            if self.attempt(candidate) {
+                (failures, size) = (0, f64::min(1.5 * size, 1.0));
+                told(self.least);
+            } else {
+                failures += 1;
+                // Four failures undo a success; small changes are left to the steps.
+                size = if size < 0.02 { 0.5 } else { size * 1.5_f64.powf(-0.25) };
+            }
         }
     }
-    best
+}
+
+/// Fits the figures of a profile to measured cells: by steps along one figure at a time, by changes of several at once, and by
+/// steps again. Deterministic. `told` gets the mean square error now and then.
+pub fn fit(start: &SsdProfile, measured: &[CellTimes], mut told: impl FnMut(f64)) -> SsdProfile {
+    let mut kept = Vec::new();
+    let least = badness(start, measured, &mut kept);
+    let mut search = Search { measured, best: start.clone(), least, kept };
+    search.descend(&mut told);
+    search.mutate(&mut RandomPhase::new(3), &mut told);
+    search.descend(&mut told);
+    search.best
 }

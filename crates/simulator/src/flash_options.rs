@@ -1,5 +1,6 @@
 //! Size, times and counters of a flash device with a translation layer.
 
+use crate::device::Op;
 use crate::ftl::Victims;
 use crate::steady::Preconditioning;
 
@@ -39,8 +40,10 @@ pub struct FlashOptions {
     pub interface_bytes_per_s: f64,
     /// Controller time for each command, at the same time as that of others.
     pub command_overhead_ns: u64,
-    /// Controller time for each command, one command after another.
-    pub controller_ns: u64,
+    /// Controller time for each command, one command after another: of reads, and of writes.
+    pub controller_read_ns: u64,
+    /// See `controller_read_ns`.
+    pub controller_write_ns: u64,
     /// Units that may wait in the write buffer; 0: writes complete when the flash has them.
     pub buffer_units: u32,
     /// Choice of the block to clean.
@@ -61,9 +64,17 @@ impl FlashOptions {
         u64::from(self.program_units.max(1)) * self.program_unit_ns
     }
 
+    /// Controller time for each command of an operation, one command after another.
+    pub(crate) fn controller_ns(&self, op: Op) -> u64 {
+        match op {
+            Op::Read => self.controller_read_ns,
+            Op::Write => self.controller_write_ns,
+        }
+    }
+
     /// Controller time for a command that is alone.
-    pub(crate) fn lone_command_ns(&self) -> u64 {
-        self.command_overhead_ns + self.controller_ns
+    pub(crate) fn lone_command_ns(&self, op: Op) -> u64 {
+        self.command_overhead_ns + self.controller_ns(op)
     }
 
     /// Whether writes complete before the flash has them.

@@ -55,7 +55,7 @@ pub struct SsdProfile {
     /// Submission queues, one for each class of a study; only with `flash`. Without them the controller takes each command as it
     /// comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queues: Option<QueuesProfile>,
+    pub queues: Option<Box<QueuesProfile>>,
 }
 
 /// Submission queues of the controller.
@@ -97,6 +97,9 @@ pub struct FlashProfile {
     /// Controller time for each command, one command after another: limits their rate.
     #[serde(default, skip_serializing_if = "is_default")]
     pub controller_us: f64,
+    /// The same for writes, if it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller_write_us: Option<f64>,
     /// Data that a die programs in one operation, which no read interrupts: a multiple of 4 KiB, at most a block. A die waits until the
     /// write buffer has so much for it, or is full; a program with less takes as long. Not for writes to the SLC cache.
     #[serde(default = "unit_kib", skip_serializing_if = "is_unit_kib")]
@@ -336,15 +339,9 @@ impl SsdProfile {
 
     /// A device with the submission queues of the profile, if it has any.
     pub(crate) fn with_queues(&self, device: FlashSsd) -> FlashSsd {
-        match &self.queues {
-            Some(QueuesProfile { slots, burst, weights, urgent }) => device.with_queues(QueueOptions {
-                slots: *slots,
-                burst: *burst,
-                weights: weights.clone(),
-                urgent: urgent.clone(),
-            }),
-            None => device,
-        }
+        let Some(queues) = &self.queues else { return device };
+        let QueuesProfile { slots, burst, weights, urgent } = queues.as_ref().clone();
+        device.with_queues(QueueOptions { slots, burst, weights, urgent })
     }
 
     /// Size and times of a device of `capacity_bytes` with this flash.
@@ -363,42 +360,43 @@ impl SsdProfile {
         let block_units = u64::from(flash.block_kib / 4).min(units_of_die / 32).max(1);
         let program_unit_ns = |page_us: f64| ns(page_us / f64::from(page_units), 1e3);
         Ok(FlashOptions {
-                channels: self.channels,
-                dies_per_channel: flash.dies_per_channel,
-                page_units,
-                block_units: block_units as u32,
-                spare_share: flash.over_provisioning_percent / 100.0,
-                read_ns: ns(self.read_latency_us, 1e3),
-                program_unit_ns: program_unit_ns(self.write_latency_us),
-                // A small device has smaller blocks.
-                program_units: (flash.program_kib / 4).min(block_units as u32),
-                cache_register: flash.cache_register,
-                erases_for_one: u64::from(flash.block_kib / 4).div_ceil(block_units),
-                erase_ns: ns(flash.erase_ms, 1e6),
-                transfer_unit_ns: ns(4096.0 / self.channel_mb_s, 1e3),
-                interface_bytes_per_s: flash.interface_mb_s * 1e6,
-                command_overhead_ns: ns(self.command_overhead_us, 1e3),
-                controller_ns: ns(flash.controller_us, 1e3),
-                buffer_units: flash.write_buffer_kib / 4,
-                victims: flash.garbage_collection,
-                wear_gap: flash.wear_gap_erases,
-                placement: match flash.placement {
-                    Placement::Page => WritePlacement::Page,
-                    Placement::Fdp => {
-                        WritePlacement::Fdp { handles: flash.reclaim_unit_handles.unwrap_or(1) as u8 }
-                    }
-                    Placement::Zns => WritePlacement::Zns,
-                },
-                slc: flash.slc.map(|slc| SlcOptions {
-                    share: slc.capacity_percent / 100.0,
-                    read_ns: ns(slc.read_latency_us, 1e3),
-                    program_unit_ns: program_unit_ns(slc.write_latency_us),
-                    idle_ns: ns(slc.idle_ms, 1e6),
-                }),
-                retries: flash.read_retry.map(|retry| Retries {
-                    first_share: retry.first_percent / 100.0,
-                    next_share: retry.next_percent / 100.0,
-                }),
+            channels: self.channels,
+            dies_per_channel: flash.dies_per_channel,
+            page_units,
+            block_units: block_units as u32,
+            spare_share: flash.over_provisioning_percent / 100.0,
+            read_ns: ns(self.read_latency_us, 1e3),
+            program_unit_ns: program_unit_ns(self.write_latency_us),
+            // A small device has smaller blocks.
+            program_units: (flash.program_kib / 4).min(block_units as u32),
+            cache_register: flash.cache_register,
+            erases_for_one: u64::from(flash.block_kib / 4).div_ceil(block_units),
+            erase_ns: ns(flash.erase_ms, 1e6),
+            transfer_unit_ns: ns(4096.0 / self.channel_mb_s, 1e3),
+            interface_bytes_per_s: flash.interface_mb_s * 1e6,
+            command_overhead_ns: ns(self.command_overhead_us, 1e3),
+            controller_read_ns: ns(flash.controller_us, 1e3),
+            controller_write_ns: ns(flash.controller_write_us.unwrap_or(flash.controller_us), 1e3),
+            buffer_units: flash.write_buffer_kib / 4,
+            victims: flash.garbage_collection,
+            wear_gap: flash.wear_gap_erases,
+            placement: match flash.placement {
+                Placement::Page => WritePlacement::Page,
+                Placement::Fdp => {
+                    WritePlacement::Fdp { handles: flash.reclaim_unit_handles.unwrap_or(1) as u8 }
+                }
+                Placement::Zns => WritePlacement::Zns,
+            },
+            slc: flash.slc.map(|slc| SlcOptions {
+                share: slc.capacity_percent / 100.0,
+                read_ns: ns(slc.read_latency_us, 1e3),
+                program_unit_ns: program_unit_ns(slc.write_latency_us),
+                idle_ns: ns(slc.idle_ms, 1e6),
+            }),
+            retries: flash.read_retry.map(|retry| Retries {
+                first_share: retry.first_percent / 100.0,
+                next_share: retry.next_percent / 100.0,
+            }),
         })
     }
 
@@ -444,6 +442,7 @@ impl SsdProfile {
             within("flash.write_buffer_kib", f64::from(flash.write_buffer_kib), least_kib, 1e8)?;
             within("flash.interface_mb_s", flash.interface_mb_s, 1e-3, 1e6)?;
             within("flash.controller_us", flash.controller_us, 0.0, 1e6)?;
+            within("flash.controller_write_us", flash.controller_write_us.unwrap_or(0.0), 0.0, 1e6)?;
             flash.check_program()?;
             if let Some(slc) = &flash.slc {
                 within("flash.slc.capacity_percent", slc.capacity_percent, 0.0, 100.0)?;

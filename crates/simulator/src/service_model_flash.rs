@@ -104,8 +104,8 @@ impl ServiceModel for FlashSsd {
     fn positioning_ns(&self, _: u64, request: &Request) -> u64 {
         let options = self.options();
         match request.op {
-            Op::Read => options.lone_command_ns() + options.read_ns,
-            Op::Write => options.lone_command_ns(),
+            Op::Read => options.lone_command_ns(Op::Read) + options.read_ns,
+            Op::Write => options.lone_command_ns(Op::Write),
         }
     }
 
@@ -124,7 +124,9 @@ impl ServiceModel for FlashSsd {
                     let programs = units_on_die.div_ceil(u64::from(options.program_units.max(1)));
                     programs * options.program_ns() + units_on_die * options.transfer_unit_ns
                 };
-                options.lone_command_ns() + self.link_ns(u64::from(request.size_bytes)) + unbuffered_ns
+                options.lone_command_ns(request.op)
+                    + self.link_ns(u64::from(request.size_bytes))
+                    + unbuffered_ns
             }
             Op::Read => {
                 let on_channel = units.div_ceil(u64::from(options.channels.max(1)));
@@ -138,7 +140,7 @@ impl ServiceModel for FlashSsd {
                 let flash_ns = pages_on_die * options.read_ns + channel_ns.max(handed_over_ns);
                 // The link starts when the first page is there.
                 let link_ns = options.read_ns + self.link_ns(units * UNIT_BYTES);
-                options.lone_command_ns() + flash_ns.max(link_ns)
+                options.lone_command_ns(request.op) + flash_ns.max(link_ns)
             }
         }
     }
@@ -175,12 +177,13 @@ impl ServiceModel for FlashSsd {
                 let cycle_ns = u64::from(options.block_units) * copy_ns + options.erase_ns;
                 // The buffer is full: the die's current program, and the one that makes room.
                 let more_ns = 2 * (options.program_ns() - options.program_unit_ns);
-                let transfers_ns = 2 * dies * u64::from(options.program_units.max(1)) * options.transfer_unit_ns;
+                let transfers_ns =
+                    2 * dies * u64::from(options.program_units.max(1)) * options.transfer_unit_ns;
                 let unit_ns = cycles * cycle_ns + copy_ns + more_ns + transfers_ns;
                 units * unit_ns
             }
         };
-        options.lone_command_ns() + self.link_ns(units * UNIT_BYTES) + work_ns
+        options.lone_command_ns(request.op) + self.link_ns(units * UNIT_BYTES) + work_ns
     }
 
     fn capacity_bytes(&self) -> u64 {

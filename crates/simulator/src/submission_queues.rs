@@ -145,7 +145,8 @@ mod tests {
         assert_eq!(order_of(1, &[1, 9, 9], &[1, 2], &[1, 2, 2]), [1, 2, 1, 2, 0]);
         assert_eq!(order_of(2, &[3], &[0, 2], &[3, 1, 1]), [0, 0, 2, 0, 1]);
         // The turn of the others goes on where it was.
-        let mut queues = SubmissionQueues::new(QueueOptions { slots: 9, burst: 1, weights: vec![2, 1], urgent: vec![2] });
+        let mut queues =
+            SubmissionQueues::new(QueueOptions { slots: 9, burst: 1, weights: vec![2, 1], urgent: vec![2] });
         let request = |tag| IoRequest { tag, op: Op::Read, offset_bytes: 0, size_bytes: 1 };
         for (queue, tag) in [(0, 0), (0, 1), (1, 2)] {
             queues.push(queue, request(tag));

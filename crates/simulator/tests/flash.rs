@@ -542,8 +542,9 @@ fn hot_and_cold_classes_with_handles_of_their_own_need_fewer_copies() {
 #[test]
 fn submission_queues_share_the_controllers_slots() {
     let queues = |slots, weights: &[u32]| {
-        let queues = profile::QueuesProfile { slots, burst: 1, weights: weights.to_vec(), urgent: Vec::new() };
-        build(&SsdProfile { queues: Some(queues), ..nvme() }, 256 * MIB)
+        let queues =
+            profile::QueuesProfile { slots, burst: 1, weights: weights.to_vec(), urgent: Vec::new() };
+        build(&SsdProfile { queues: Some(Box::new(queues)), ..nvme() }, 256 * MIB)
     };
     // Ten reads of class 0 and then four of class 1, each on a die of its own, one in the controller: 52.413 us each.
     let order = |mut ssd: FlashSsd| {
@@ -602,7 +603,12 @@ fn options_that_exclude_each_other_are_refused() {
         let error = with(change).build_flash(256 * MIB, 1).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
-    let queues = Some(profile::QueuesProfile { slots: 0, burst: 1, weights: Vec::new(), urgent: Vec::new() });
+    let queues = Some(Box::new(profile::QueuesProfile {
+        slots: 0,
+        burst: 1,
+        weights: Vec::new(),
+        urgent: Vec::new(),
+    }));
     let error = SsdProfile { queues: queues.clone(), ..nvme() }.build_flash(256 * MIB, 1).unwrap_err();
     assert!(error.to_string().contains("`queues.slots` is 0, expected from 1"), "{error}");
     let error = SsdProfile { queues, flash: None, ..nvme() }.build(256 * MIB).unwrap_err().to_string();
@@ -633,7 +639,8 @@ fn the_controller_begins_one_command_at_a_time() {
 fn a_die_programs_so_much_at_once_and_reads_wait_for_it() {
     // Units 0 to 3 are page 0, on die 0. 308 us for a page: 77 us a unit.
     let gathers = with(|flash| profile::FlashProfile { program_kib: 16, ..flash });
-    let write = |unit: u64| IoRequest { tag: unit, op: Op::Write, offset_bytes: unit * 4096, size_bytes: 4096 };
+    let write =
+        |unit: u64| IoRequest { tag: unit, op: Op::Write, offset_bytes: unit * 4096, size_bytes: 4096 };
     let mut ssd = build(&gathers, 256 * MIB);
     let mut done = Vec::new();
     for unit in 0..3 {

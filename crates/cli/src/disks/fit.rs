@@ -23,8 +23,20 @@ const RAMP_S: u32 = 3;
 const FEWEST: usize = 6;
 /// Options of fio with which a job is no closed loop of one size at addresses in order or at random.
 const OTHER_LOOPS: &[&str] = &[
-    "bsrange", "bssplit", "rate", "rate_iops", "rate_min", "thinktime", "fsync", "fdatasync", "random_distribution", "zonemode",
-    "read_iolog", "percentage_random", "nrfiles", "rate_process",
+    "bsrange",
+    "bssplit",
+    "rate",
+    "rate_iops",
+    "rate_min",
+    "thinktime",
+    "fsync",
+    "fdatasync",
+    "random_distribution",
+    "zonemode",
+    "read_iolog",
+    "percentage_random",
+    "nrfiles",
+    "rate_process",
 ];
 
 /// Print the fio job file that measures a drive for `weir disks fit`.
@@ -199,7 +211,8 @@ fn cell_of(global: &BTreeMap<String, String>, job: &Job) -> Result<Cell, String>
         return Err(format!("`numjobs={jobs}`: several streams in order"));
     }
     // Engines without a queue have one request at a time.
-    let is_queued = option("ioengine").is_some_and(|name| matches!(name, "libaio" | "io_uring" | "io_uring_cmd" | "posixaio"));
+    let is_queued = option("ioengine")
+        .is_some_and(|name| matches!(name, "libaio" | "io_uring" | "io_uring_cmd" | "posixaio"));
     let depth = if is_queued { number("iodepth", 1)? } else { 1 };
     let depth = depth.checked_mul(jobs).filter(|depth| (1..=4096).contains(depth));
     let depth = depth.ok_or_else(|| "more than 4,096 outstanding requests".to_owned())?;
@@ -232,7 +245,10 @@ fn measured(paths: &[PathBuf]) -> anyhow::Result<Vec<CellTimes>> {
                 }
             };
             if job.error != 0 {
-                return Err(bad_input(format!("{name}: job `{}` failed with errno {}", job.jobname, job.error)));
+                return Err(bad_input(format!(
+                    "{name}: job `{}` failed with errno {}",
+                    job.jobname, job.error
+                )));
             }
             let at = found.iter().position(|(known, _)| *known == cell).unwrap_or_else(|| {
                 found.push((cell, [Vec::new(), Vec::new()]));
@@ -458,12 +474,8 @@ mod tests {
     #[test]
     fn a_profile_is_read_back_from_its_text() {
         let Profile::Ssd(ssd) = profile::load("ssd-qlc").unwrap() else { panic!() };
-        let args = FitArgs {
-            logs: vec!["a.json".into()],
-            from: "ssd-nvme".into(),
-            state: State::Steady,
-            out: None,
-        };
+        let args =
+            FitArgs { logs: vec!["a.json".into()], from: "ssd-nvme".into(), state: State::Steady, out: None };
         let text = yaml(&ssd, &args, &[]).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p.yml");
