@@ -11,7 +11,7 @@ from papers.isolation.results import ALONE, BASELINE, OF_TENANTS, of_tenants, ov
 from weir import plots
 
 LINE = "#bbbbbb"
-RINGS = (
+NOTE = (
     "Points: means over repetitions, geometric of times, rates and ratios; bars: 95 % confidence intervals; "
     "rings: each repetition."
 )
@@ -56,7 +56,7 @@ def _dots(
     return plots.points(
         table.filter(pl.col("mechanism").is_in(names)), x="mechanism", col="panel", across=True,
         hue="setting" if table["setting"].n_unique() > 1 else None,
-        order={"mechanism": names, "panel": list(panels)}, log=log, note=f"{RINGS} {note}",
+        order={"mechanism": names, "panel": list(panels)}, log=log, note=f"{NOTE} {note}",
     )  # fmt: skip
 
 

@@ -118,9 +118,10 @@ pub fn halves(mut cells: Vec<CellTimes>) -> (Vec<CellTimes>, Vec<CellTimes>) {
 /// per die.
 const STEADY_BYTES: u64 = 256 << 20;
 /// Size of a model that was written in order and is written: its spare flash takes the writes of a cell.
-const WRITTEN_BYTES: u64 = 1 << 30;
-/// Requests that are counted in a cell.
+const WRITTEN_BYTES: u64 = 4 << 30;
+/// Requests that are counted in a cell, and their bytes, at most.
 const REQUESTS: u64 = 6_000;
+const COUNTED_BYTES: u64 = 1 << 30;
 
 /// Response times of a model in a cell, from the state in which the profile starts. Reads alone do not depend on the state.
 ///
@@ -163,20 +164,25 @@ fn device_of(
 /// Requests of a cell: first those that are not counted, until the write buffer is as full as it gets, then those that are. The spare
 /// flash of a device that was written in order limits them.
 fn requests(options: &FlashOptions, flash: &FlashProfile, cell: Cell) -> (u64, u64) {
+    // The loop has its depth before the first request that is counted, and long enough afterwards.
+    let depth = u64::from(cell.depth);
+    let fewest = (REQUESTS / 20).max(2 * depth);
+    let counted = (COUNTED_BYTES / u64::from(cell.size_bytes)).clamp(fewest, REQUESTS.max(fewest));
+    let first = (REQUESTS / 10).max(depth);
     let write_share = 1.0 - cell.read_share;
     if write_share <= 0.0 {
-        return (REQUESTS / 10, REQUESTS);
+        return (first, counted);
     }
     let of_bytes = |bytes: f64| (bytes / write_share / f64::from(cell.size_bytes)) as u64;
     let buffer_bytes = f64::from(options.buffer_units) * UNIT_BYTES as f64;
-    let first = REQUESTS / 10 + of_bytes(1.5 * buffer_bytes).min(4 * REQUESTS);
-    let most = match flash.start {
-        FlashStart::Steady => REQUESTS,
+    let first = first + of_bytes(1.5 * buffer_bytes).min(4 * REQUESTS);
+    match flash.start {
+        FlashStart::Steady => (first, counted),
         FlashStart::Written => {
-            of_bytes(0.9 * options.spare_share * WRITTEN_BYTES as f64).saturating_sub(first)
+            let spare = of_bytes(0.9 * options.spare_share * WRITTEN_BYTES as f64);
+            (first, spare.saturating_sub(first).clamp(fewest, counted))
         }
-    };
-    (first, most.clamp(REQUESTS / 20, REQUESTS))
+    }
 }
 
 /// The same as [`predict`], with devices that are kept.
@@ -331,8 +337,8 @@ const RETRIES: RetryProfile = RetryProfile { first_percent: 1.0, next_percent: 5
 /// Controller times for each command that it begins with, in us, where a profile has none.
 const CONTROLLER_US: [f64; 3] = [16.0, 4.0, 1.0];
 
-/// A profile with each of the figures that steps do not change, since they are 0 or missing.
-fn begun(profile: &SsdProfile) -> Vec<SsdProfile> {
+/// A profile with each of the figures that it lacks: a factor does not change what is 0 or missing.
+fn with_missing_figures(profile: &SsdProfile) -> Vec<SsdProfile> {
     let Some(flash) = profile.flash else { return Vec::new() };
     let retries = flash.read_retry.is_none().then_some(FlashProfile { read_retry: Some(RETRIES), ..flash });
     let controller = CONTROLLER_US
@@ -348,7 +354,7 @@ fn begun(profile: &SsdProfile) -> Vec<SsdProfile> {
 
 /// Rounds of steps along one figure, at most.
 const ROUNDS: usize = 40;
-/// Changes of several figures at once, at most, and those without success that end them.
+/// Changes of several figures at once, at most, and how many without success end them.
 const CHANGES: u32 = 1500;
 const FAILURES: u32 = 300;
 /// Mean square error of measurements: a fit this close is not improved.
@@ -378,7 +384,7 @@ impl Search<'_> {
         let mut steps: Vec<f64> = FIGURES.iter().map(|figure| figure.steps.0).collect();
         for _ in 0..ROUNDS {
             let mut is_done = true;
-            for candidate in begun(&self.best) {
+            for candidate in with_missing_figures(&self.best) {
                 self.attempt(candidate);
             }
             for (figure, step) in FIGURES.iter().zip(&mut steps) {

@@ -21,7 +21,7 @@ const CELL_S: u32 = 24;
 const RAMP_S: u32 = 3;
 /// Fewest cells that a fit needs.
 const FEWEST: usize = 6;
-/// Options of fio with which a job is no closed loop of one size at addresses in order or at random.
+/// Options of fio with which a job is no closed loop of one size, at addresses in order or uniformly random.
 const OTHER_LOOPS: &[&str] = &[
     "bsrange",
     "bssplit",
@@ -168,7 +168,7 @@ impl Direction {
         }
         let p99_ns = self.lat_ns.p99_ns().or_else(|| Some(self.clat_ns.p99_ns()? + self.slat_ns.mean));
         match p99_ns {
-            Some(p99_ns) if p99_ns > 0.0 && self.lat_ns.mean > 0.0 && self.lat_ns.mean.is_finite() => {
+            Some(p99_ns) if [p99_ns, self.lat_ns.mean].iter().all(|ns| *ns > 0.0 && ns.is_finite()) => {
                 Ok(Some(Times { mean_ns: self.lat_ns.mean, p99_ns }))
             }
             Some(_) => Err("has a time that is not above 0".to_owned()),
@@ -178,7 +178,7 @@ impl Direction {
     }
 }
 
-/// The closed loop of a job; `None` if it is another kind of job, with the reason.
+/// The closed loop of a job, or why it is none that a model can repeat.
 fn cell_of(global: &BTreeMap<String, String>, job: &Job) -> Result<Cell, String> {
     let option = |name: &str| job.options.get(name).or_else(|| global.get(name)).map(String::as_str);
     if let Some(name) = OTHER_LOOPS.iter().find(|name| option(name).is_some()) {
