@@ -17,20 +17,21 @@ DISK_MIB = 192
 RESULTS_MIB = 64
 
 
-def run(folder, init, modules, programs, files, disks=(), kernel="stable", timeout_s=420):
+def run(folder, init, modules, programs, files, disks=(), kernel="stable", timeout_s=420, memory_mib=1024):
     """Boots, and returns the folder of what `init` left on the disk of results; it powers the machine off.
 
-    `kernel` is `stable`, or `backports` for the newest that Debian has for this release.
+    `kernel` is `stable`, `backports` for the newest that Debian has for this release, or a path: the
+    configuration of a kernel to build from the source that Debian has.
     """
     for program in ("qemu-system-x86_64", "cpio", *programs):
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed: see CONTRIBUTING.md, Tests in a guest")
-    unpacked = ROOT / ".weir/guest" / kernel
-    fetched = subprocess.run(
-        [HERE / "fetch_kernel.sh", unpacked, kernel], capture_output=True, text=True, check=False
-    )
-    if fetched.returncode != 0:
-        pytest.skip(f"the guest's kernel cannot be fetched: {fetched.stderr.strip()}")
+    is_built = isinstance(kernel, Path)
+    unpacked = ROOT / ".weir/guest" / (kernel.stem if is_built else kernel)
+    script = HERE / ("build_kernel.sh" if is_built else "fetch_kernel.sh")
+    made = subprocess.run([script, unpacked, kernel], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"the guest's kernel cannot be had: {made.stderr.strip()[-2000:]}")
     initramfs = folder / "initramfs"
     pack = [HERE / "initramfs.sh", unpacked, initramfs, init]
     subprocess.run([*pack, *modules, "--", *programs, "--", *files], check=True)
@@ -42,7 +43,8 @@ def run(folder, init, modules, programs, files, disks=(), kernel="stable", timeo
         drives += ["-drive", f"file={image},format=raw,if=none,id={name},cache=writeback"]
         drives += ["-device", f"virtio-blk-pci,drive={name},serial={name}"]
     (image,) = (unpacked / "boot").glob("vmlinuz-*")
-    machine = ["-machine", f"q35,accel={ACCELERATOR}", "-smp", "2", "-m", "1024", "-nodefaults", "-no-reboot"]
+    machine = ["-machine", f"q35,accel={ACCELERATOR}", "-smp", "2", "-m", str(memory_mib)]
+    machine += ["-nodefaults", "-no-reboot"]
     # Emulated, cmpxchg16b spoils the flags now and then (QEMU 7.2): Linux 6.12 dies of it in its allocator.
     machine += ["-cpu", "qemu64,-cx16"]
     boot = ["-kernel", image, "-initrd", initramfs, "-append", "console=ttyS0 panic=-1"]
