@@ -4,11 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-state=$(mktemp --directory /run/weir-bench.XXXXXX)
-trap 'target/release/weir serve --down-all "$state" && rm -r "$state"' EXIT
+folder=$(mktemp --directory /run/weir-bench.XXXXXX)
+state=$folder/state
+trap 'target/release/weir serve --down-all "$state" && rm -r "$folder"' EXIT
 device() {
-    printf 'name: "%s"\nprofile: "%s"\nheads: 1\nsize_mib: 1024\n' "$1" "$1" >"$state/$1.yml"
-    target/release/weir serve "$state/$1.yml" --state "$state" --background --json |
+    printf 'name: "%s"\nprofile: "%s"\nheads: 1\nsize_mib: 1024\n' "$1" "$1" >"$folder/$1.yml"
+    target/release/weir serve "$folder/$1.yml" --state "$state" --background --json |
         sed -n 's|.*"path": *"\(/dev/[a-z0-9]*\)".*|\1|p' | head -n 1
 }
 null=$(device null)
