@@ -1,5 +1,6 @@
 """Disks that the inventory lists: which are used, and which are refused."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -30,7 +31,9 @@ def disk(bench):
     yield name
     name.unlink()
     if not had_folder:
-        folder.rmdir()
+        # Another test may have a disk there by now.
+        with contextlib.suppress(OSError):
+            folder.rmdir()
     subprocess.run(["losetup", "--detach", node], check=True)
     image.unlink()
 
