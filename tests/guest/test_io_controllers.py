@@ -7,7 +7,6 @@ enough for an emulated machine.
 """
 
 import json
-import statistics
 
 import polars as pl
 import pytest
@@ -84,10 +83,11 @@ def results(tmp_path_factory):
     return left, by_level
 
 
-def median_ms(runs, name):
-    """Median response time of a class in each run."""
-    rows = [pl.read_parquet(folder / "requests.parquet").filter(pl.col("class") == name) for folder in runs]
-    return [(row["completed_ns"] - row["submitted_ns"]).drop_nulls().median() / 1e6 for row in rows]
+def median_ms(runs):
+    """Median response time of the urgent class in each run."""
+    is_counted = (pl.col("class") == "urgent") & ~pl.col("warmup")
+    tables = [pl.read_parquet(folder / "requests.parquet").filter(is_counted) for folder in runs]
+    return [(rows["completed_ns"] - rows["submitted_ns"]).drop_nulls().median() / 1e6 for rows in tables]
 
 
 def test_what_was_asked_is_read_back(results):
@@ -110,8 +110,9 @@ def test_what_was_asked_is_read_back(results):
 @pytest.mark.parametrize(("level", "beside"), [("io.latency", "none"), ("io.prio.class", "mq-deadline")])
 def test_the_urgent_client_waits_less(results, level, beside):
     _, by_level = results
-    without, under = (statistics.mean(median_ms(by_level[name], "urgent")) for name in (beside, level))
-    assert under < 0.7 * without, (level, under, without)
+    without, under = median_ms(by_level[beside]), median_ms(by_level[level])
+    print(f"median response time in ms: {beside} {without}, {level} {under}")
+    assert max(under) < 0.7 * min(without)
 
 
 def test_nothing_stays(results):

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     println!(
-        "demerit in ms, and in percent of the measured mean; ratios: the demerits of the held-out half, and those of the whole"
+        "demerit in ms, and in percent of the measured mean; DiskSim's, and the ratio to it: of the held-out half, of the whole"
     );
     println!(
         "{:<10} {:>8} {:>7}  {:<14} {:<14} {:<14} {:<13} {:>11} {:>16}",
@@ -64,8 +64,8 @@ fn main() -> ExitCode {
         "fitted half",
         "held-out half",
         "whole",
-        "DiskSim, both",
-        "ratios",
+        "DiskSim",
+        "ratio",
         "median apart, ms"
     );
     for drive in DRIVES.iter().filter(|(name, ..)| only.is_none_or(|only| *name == only)) {
