@@ -183,10 +183,13 @@ def test_all_operations_reach_a_block_device(mixed, tmp_path):
         rows, _ = replay(mixed, disk, tmp_path / "out.parquet", "--allow-writes")
         assert rows["status"].to_list() == [0] * 6, rows.select("op", "status")
         reads, writes, discards, flushes = (now - was for now, was in zip(counted(disk), start, strict=True))
-        # Zeroing and an empty flush count as writes. Without forced unit access in the device, its write is
-        # followed by a flush.
+        # Zeroing and an empty flush count as writes.
+        assert (reads, writes, discards) == (1, 4, 1)
+        # Without forced unit access in the device, its write is followed by a flush. One flush of the device
+        # serves all requests that wait for one, so a stalled write may share that of the empty flush.
         has_fua = Path(f"/sys/block/{Path(disk).name}/queue/fua").read_text().strip() == "1"
-        assert (reads, writes, discards, flushes) == (1, 4, 1, 1 if has_fua else 2)
+        shared = rows["completed_ns"][1] >= rows["submitted_ns"][2]
+        assert flushes in ({1} if has_fua else {1, 2} if shared else {2})
         with open(disk, "rb") as device:
             assert_changed(before, device.read())
         # A device takes whole blocks.
