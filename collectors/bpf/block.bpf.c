@@ -11,7 +11,7 @@
  * Only tp_btf programs: no kprobe, no fentry, no kernel headers.
  *
  * This file has the programs and their data. table.bpf.h has the functions of the table, event.bpf.h those that write an
- * event to the ring buffer, names.bpf.h those that send names of tasks. block.h has the types
+ * event for user space, names.bpf.h those that send names of tasks. block.h has the types
  * that the loader shares, kernel.h the kernel's types.
  */
 #include "kernel.h"
@@ -38,9 +38,16 @@ struct slot slots[SLOTS] = {};
 struct named named[NAMES] = {};
 __u64 table_address = 0;
 
+/* Events of one CPU's ring, a power of two, and the number of CPUs: the loader sets both, and the size of `completed`. */
+const volatile __u32 ring_events = 1;
+const volatile __u32 ring_cpus = 1;
+struct ring rings[MAX_CPUS] = {};
+struct block_event completed[1] SEC(".data.completed");
+
+/* Names of tasks, and requests whose completion was not seen: what other programs send. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20); /* the loader sets the real size */
+	__uint(max_entries, 1 << 20);
 } events SEC(".maps");
 
 #define NO_DEVICE MAX_DEVICES
@@ -95,7 +102,7 @@ int BPF_PROG(bio_queue, struct bio *bio)
 	slot->priority = bio->bi_ioprio;
 	slot->cmd_flags = bio->bi_opf;
 	slot->cgroup = cgroup_of(bio);
-	slot->pid = tell_name();
+	slot->pid = tell_name(slot->queued_ns);
 	return 0;
 }
 
@@ -316,7 +323,14 @@ int BPF_PROG(rq_complete, struct request *rq, int status, unsigned int bytes)
 			slot->bytes = bytes;
 			slot->cmd_flags |= rq->cmd_flags;
 		}
-		emit(slot, bpf_ktime_get_ns(), status, EVENT_COMPLETED, &c->completions_ring_full);
+		struct ring *ring;
+		struct block_event *e = next_completed(&ring);
+		if (e) {
+			fill(e, slot, bpf_ktime_get_ns(), status, EVENT_COMPLETED);
+			publish(ring);
+		} else {
+			c->completions_ring_full++;
+		}
 		release(slot);
 		return 0;
 	}
@@ -357,13 +371,14 @@ int BPF_PROG(rq_complete_lean, struct request *rq, int status, unsigned int byte
 		return 0;
 	}
 	c->driver_completions++;
-	struct block_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct ring *ring;
+	struct block_event *e = next_completed(&ring);
 	if (!e) {
 		c->completions_ring_full++;
 		return 0;
 	}
-	__builtin_memset(e, 0, sizeof(*e));
 	e->queued_ns = rq->start_time_ns;
+	e->inserted_ns = 0;
 	e->issued_ns = rq->io_start_time_ns;
 	e->completed_ns = bpf_ktime_get_ns();
 	e->sector = rq->__sector;
@@ -371,9 +386,10 @@ int BPF_PROG(rq_complete_lean, struct request *rq, int status, unsigned int byte
 	e->cmd_flags = rq->cmd_flags;
 	e->priority = bio ? bio->bi_ioprio : 0;
 	e->cgroup = bio ? cgroup_of(bio) : 0;
+	e->pid = 0;
 	e->device = device;
 	e->status = status;
 	e->kind = EVENT_COMPLETED;
-	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	publish(ring);
 	return 0;
 }

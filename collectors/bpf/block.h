@@ -19,7 +19,7 @@ enum recording { RECORDING_OFF, RECORDING_ON, RECORDING_DRAIN };
 
 enum event_kind { EVENT_COMPLETED, EVENT_HIDDEN, EVENT_NAME };
 
-/* One request; EVENT_NAME: the name of task `pid`, in the bytes of the times. */
+/* One request; EVENT_NAME: the name of task `pid` from `issued_ns` on, in the bytes of the first two times. */
 struct block_event {
 	__u64 queued_ns;
 	__u64 inserted_ns;
@@ -35,6 +35,15 @@ struct block_event {
 	__u8 status; /* blk_status_t */
 	__u64 kind;
 };
+
+/*
+ * Completed requests go to user space through one ring for each CPU, in memory that both map: only one program writes it, and no
+ * program interrupts itself on its CPU, so that no lock is needed. Both numbers only grow.
+ */
+struct ring {
+	__u64 written; /* events, by the program */
+	__u64 taken;   /* events, by the loader */
+} __attribute__((aligned(128)));
 
 enum slot_state { SLOT_QUEUED, SLOT_ISSUED, SLOT_FRONT_MERGED, SLOT_DATA_DONE };
 
@@ -79,7 +88,7 @@ struct counters {
 	__u64 after_stop;          /* completed while draining, but begun after the recording ended */
 	__u64 arrival_unknown;     /* issued while recording, but its arrival was not seen */
 	__u64 arrival_unknown_at_end; /* completed while recording, but neither arrival nor issue was seen */
-	__u64 completions_ring_full; /* completions that found the ring buffer full */
+	__u64 completions_ring_full; /* completions that found the ring of their CPU full */
 	__u64 reuses_ring_full;    /* hidden completions whose event found the ring buffer full */
 	__u64 evicted;             /* slots overwritten because their set was full */
 	__u64 hidden[GROUPS];      /* found by the reuse of the bio: the completion was not seen */

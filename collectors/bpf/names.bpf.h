@@ -2,7 +2,7 @@
 /* Names of tasks, sent to the loader. Part of block.bpf.c. */
 
 /* Names are sent once, not with every request: reading one costs as much as everything else. */
-static __always_inline __u32 tell_name(void)
+static __always_inline __u32 tell_name(__u64 now_ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 pid = task->pid;
@@ -18,6 +18,7 @@ static __always_inline __u32 tell_name(void)
 	__builtin_memset(e, 0, sizeof(*e));
 	e->queued_ns = comm[0];
 	e->inserted_ns = comm[1];
+	e->issued_ns = now_ns;
 	e->pid = pid;
 	e->kind = EVENT_NAME;
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);

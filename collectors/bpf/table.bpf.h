@@ -75,7 +75,7 @@ static __always_inline struct slot *claim(__u64 key, struct counters *c)
 			struct counters *owner = count(slot->device);
 
 			owner->hidden[group_of(slot->cmd_flags) & (GROUPS - 1)]++;
-			emit(slot, 0, 0, EVENT_HIDDEN, &owner->reuses_ring_full);
+			emit_hidden(slot, &owner->reuses_ring_full);
 		}
 		goto fresh;
 	}

@@ -23,11 +23,8 @@ pub struct Recorded {
     pub reconciliation: Reconciliation,
 }
 
-/// Whether a row is kept.
-type Filter<'a> = Box<dyn Fn(&BlockRequest) -> bool + 'a>;
-
 /// Assembles the requests of some disks from records in order of time.
-pub struct Assembly<'a> {
+pub struct Assembly {
     devices: Vec<Disk>,
     under_way: Vec<UnderWay>,
     cpus: HashMap<u32, CpuCount>,
@@ -36,12 +33,10 @@ pub struct Assembly<'a> {
     no_name: Arc<str>,
     source: Arc<str>,
     epoch_ns: i64,
-    /// Which rows are kept; all without.
-    kept: Option<Filter<'a>>,
     rows: Vec<BlockRequest>,
 }
 
-impl<'a> Assembly<'a> {
+impl Assembly {
     /// `source` is the name of the recorder in the rows; row times are relative to `epoch_ns`.
     pub fn new(devices: &[Disk], source: &str, epoch_ns: i64) -> Self {
         Assembly {
@@ -53,15 +48,8 @@ impl<'a> Assembly<'a> {
             no_name: "".into(),
             source: source.into(),
             epoch_ns,
-            kept: None,
             rows: Vec::new(),
         }
-    }
-
-    /// The same, but only these rows are kept.
-    #[must_use]
-    pub fn keeping(self, kept: impl Fn(&BlockRequest) -> bool + 'a) -> Self {
-        Assembly { kept: Some(Box::new(kept)), ..self }
     }
 
     /// Adds the name of a process.
@@ -119,10 +107,8 @@ impl<'a> Assembly<'a> {
             && let Some(row) = disk.flushing.remove(&record.sector)
         {
             // The end of a write with a flush after it.
-            if let Some(row) = row {
-                self.rows[row].completed_ns = relative(record.time_ns, self.epoch_ns);
-                self.rows[row].status = i32::from(record.error);
-            }
+            self.rows[row].completed_ns = relative(record.time_ns, self.epoch_ns);
+            self.rows[row].status = i32::from(record.error);
             disk.counters.completed[1] += 1;
             return;
         }
@@ -145,16 +131,13 @@ impl<'a> Assembly<'a> {
             disk.counters.driver_completions += 1;
         }
         let row = self.row(device, &request, Some(record.time_ns), i32::from(record.error));
-        let is_kept = self.kept.as_ref().is_none_or(|kept| kept(&row));
         let disk = &mut self.under_way[device];
         if request.in_flush_sequence {
-            disk.flushing.insert(request.sector, is_kept.then_some(self.rows.len()));
+            disk.flushing.insert(request.sector, self.rows.len());
         } else {
             disk.counters.completed[group] += 1;
         }
-        if is_kept {
-            self.rows.push(row);
-        }
+        self.rows.push(row);
     }
 
     fn row(
@@ -205,9 +188,7 @@ impl<'a> Assembly<'a> {
             let unseen = left.len().saturating_sub(with_driver);
             let mut hidden = [0; 4];
             for row in disk.flushing.into_values() {
-                if let Some(row) = row {
-                    self.rows[row].completed_ns = None;
-                }
+                self.rows[row].completed_ns = None;
                 hidden[1] += 1;
             }
             for request in &left[..unseen] {
@@ -245,7 +226,8 @@ fn relative(ns: u64, epoch_ns: i64) -> Option<i64> {
     Some(i64::try_from(ns).ok()? - epoch_ns)
 }
 
-fn op_of(categories: u16) -> BlockOp {
+/// Operation of a record.
+pub(crate) fn op_of(categories: u16) -> BlockOp {
     if is_device_flush(categories) {
         BlockOp::Flush
     } else if categories & category::DISCARD != 0 {

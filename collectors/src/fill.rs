@@ -1,84 +1,117 @@
 //! Missed completions, filled from a second source.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 
 use weir_records::{BlockOp, BlockRequest};
+use weir_trace::blktrace::{Event, Record};
 
-/// Maximum difference of a request's issue times in two sources.
-const SAME_ISSUE_NS: i64 = 1_000_000;
+use crate::assemble::op_of;
+use crate::disk::Disk;
 
-type Key = (Arc<str>, u64, u32, BlockOp);
+/// Maximum difference of a completion's times in two sources: both read the clock in the same event, and an interrupt may
+/// come between.
+const SAME_COMPLETION_NS: i64 = 1_000_000;
 
-fn key(row: &BlockRequest) -> Key {
-    (Arc::clone(&row.device), row.sector, row.size_bytes, row.op)
+/// What requests and completions of two sources have in common. Zeroing is a write in traces of the block layer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    sector: u64,
+    size_bytes: u32,
+    op: BlockOp,
+    device: String,
 }
 
-/// Rows without a completion, and the requests of a second source that may be theirs. A row and its request have the same
-/// device, sector, size and operation, and issue times that differ by at most 1 ms.
-#[derive(Default)]
-pub struct Gaps(HashMap<Key, Gap>);
+impl Key {
+    fn new(device: &str, sector: u64, size_bytes: u32, op: BlockOp) -> Self {
+        let op = if op == BlockOp::WriteZeroes { BlockOp::Write } else { op };
+        Key { sector, size_bytes, op, device: device.to_owned() }
+    }
+}
 
+/// A completion as a second source saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    key: Key,
+    completed_ns: i64,
+    status: i32,
+}
+
+impl Completion {
+    /// The completion of a record; `None` if it is another event, or of another disk. Its time is relative to `epoch_ns`.
+    pub(crate) fn of(record: &Record, disks: &[Disk], epoch_ns: i64) -> Option<Self> {
+        let disk = disks.iter().find(|disk| disk.kernel_dev() == record.device)?;
+        let completed_ns = i64::try_from(record.time_ns).ok()?.checked_sub(epoch_ns)?;
+        (record.event() == Event::Complete).then(|| Completion {
+            key: Key::new(&disk.name, record.sector, record.bytes, op_of(record.categories())),
+            completed_ns,
+            status: i32::from(record.error),
+        })
+    }
+}
+
+/// Rows without a completion, and the completions of a second source that may be theirs.
+///
+/// A row and its completion have the same device, sector, size and operation. Completions that a row already has are taken out; of
+/// the others, a row gets the first one after its issue.
 #[derive(Default)]
-struct Gap {
-    /// Issue times of the rows.
-    issued_ns: BTreeSet<i64>,
-    found: Vec<BlockRequest>,
+pub struct Gaps {
+    by_key: HashMap<Key, Vec<Completion>>,
+    /// Sectors of the keys: most rows have another one, which is found without a key.
+    sectors: HashSet<u64>,
+}
+
+fn key(row: &BlockRequest) -> Key {
+    Key::new(&row.device, row.sector, row.size_bytes, row.op)
 }
 
 impl Gaps {
-    /// Adds a row if it has no completion.
+    /// Adds a row if it has no completion. First, all rows must be noted.
     pub fn note(&mut self, row: &BlockRequest) {
-        if let (None, Some(issued_ns)) = (row.completed_ns, row.issued_ns) {
-            self.0.entry(key(row)).or_default().issued_ns.insert(issued_ns);
+        if row.completed_ns.is_none() && row.issued_ns.is_some() {
+            self.by_key.entry(key(row)).or_default();
+            self.sectors.insert(row.sector);
         }
     }
 
-    /// Whether a request of the second source may be that of a row.
-    pub fn wants(&self, other: &BlockRequest) -> bool {
-        let (Some(issued_ns), Some(gap)) = (other.issued_ns, self.0.get(&key(other))) else { return false };
-        let near = issued_ns.saturating_sub(SAME_ISSUE_NS)..=issued_ns.saturating_add(SAME_ISSUE_NS);
-        other.completed_ns.is_some() && gap.issued_ns.range(near).next().is_some()
-    }
-
-    /// Adds a request of the second source.
-    pub fn offer(&mut self, other: &BlockRequest) {
-        if self.wants(other)
-            && let Some(gap) = self.0.get_mut(&key(other))
-        {
-            gap.found.push(other.clone());
+    /// Adds a completion of the second source. Second, all completions must be offered.
+    pub fn offer(&mut self, completion: Completion) {
+        if let Some(found) = self.by_key.get_mut(&completion.key) {
+            found.push(completion);
         }
     }
 
-    /// Fills a row without a completion from the request with the nearest issue time, which is used once. The row then names both
-    /// sources. Returns whether it was filled.
-    pub fn fill(&mut self, row: &mut BlockRequest) -> bool {
+    /// Takes out the completion that a row has. Third, this must be done for all rows.
+    pub fn exclude(&mut self, row: &BlockRequest) {
+        let Some(completed_ns) = row.completed_ns.filter(|_| self.sectors.contains(&row.sector)) else {
+            return;
+        };
+        let Some(found) = self.by_key.get_mut(&key(row)) else { return };
+        let distance = |at: usize| (found[at].completed_ns - completed_ns).abs();
+        let nearest = (0..found.len()).min_by_key(|at| distance(*at));
+        if let Some(at) = nearest.filter(|at| distance(*at) <= SAME_COMPLETION_NS) {
+            found.swap_remove(at);
+        }
+    }
+
+    /// Fills a row without a completion. The row then names `source`, too. Returns whether it was filled.
+    pub fn fill(&mut self, row: &mut BlockRequest, source: &str) -> bool {
         let (None, Some(issued_ns)) = (row.completed_ns, row.issued_ns) else { return false };
-        let Some(Gap { found, .. }) = self.0.get_mut(&key(row)) else { return false };
-        let distance = |other: &BlockRequest| other.issued_ns.map_or(i64::MAX, |ns| (ns - issued_ns).abs());
-        let nearest = (0..found.len()).min_by_key(|at| distance(&found[*at]));
-        let Some(at) = nearest.filter(|at| distance(&found[*at]) <= SAME_ISSUE_NS) else { return false };
-        let other = found.swap_remove(at);
-        row.completed_ns = other.completed_ns;
-        row.status = other.status;
-        row.source = format!("{}+{}", row.source, other.source).into();
+        let Some(found) = self.by_key.get_mut(&key(row)) else { return false };
+        let after = (0..found.len()).filter(|at| found[*at].completed_ns >= issued_ns);
+        let Some(at) = after.min_by_key(|at| found[*at].completed_ns) else { return false };
+        let completion = found.swap_remove(at);
+        row.completed_ns = Some(completion.completed_ns);
+        row.status = completion.status;
+        row.source = format!("{}+{source}", row.source).into();
         true
     }
-}
-
-/// Fills the rows without a completion from requests of a second source. Returns the number of filled rows.
-pub fn fill(rows: &mut [BlockRequest], other: &[BlockRequest]) -> u64 {
-    let mut gaps = Gaps::default();
-    rows.iter().for_each(|row| gaps.note(row));
-    other.iter().for_each(|other| gaps.offer(other));
-    rows.iter_mut().map(|row| u64::from(gaps.fill(row))).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(sector: u64, issued_ns: i64, completed_ns: Option<i64>, source: &str) -> BlockRequest {
+    fn row(sector: u64, issued_ns: i64, completed_ns: Option<i64>) -> BlockRequest {
         BlockRequest {
             device: "loop9".into(),
             sector,
@@ -94,24 +127,56 @@ mod tests {
             issued_ns: Some(issued_ns),
             completed_ns,
             status: 0,
-            source: source.into(),
+            source: "bpf".into(),
         }
     }
 
-    #[test]
-    fn the_nearest_issue_fills_and_is_used_once() {
-        let mut rows = [row(8, 1_000, None, "bpf"), row(8, 90_000, None, "bpf"), row(16, 5, Some(9), "bpf")];
-        let other = [row(8, 91_000, Some(95_000), "ftrace"), row(8, 1_500, Some(3_000), "ftrace")];
-        assert_eq!(fill(&mut rows, &other), 2);
-        assert_eq!((rows[0].completed_ns, rows[1].completed_ns), (Some(3_000), Some(95_000)));
-        assert_eq!((&*rows[0].source, &*rows[2].source), ("bpf+ftrace", "bpf"));
+    fn completion(sector: u64, completed_ns: i64) -> Completion {
+        let key = Key::new("loop9", sector, 4096, BlockOp::Read);
+        Completion { key, completed_ns, status: 5 }
+    }
+
+    fn filled(rows: &mut [BlockRequest], completions: &[Completion]) -> usize {
+        let mut gaps = Gaps::default();
+        rows.iter().for_each(|row| gaps.note(row));
+        completions.iter().for_each(|completion| gaps.offer(completion.clone()));
+        rows.iter().for_each(|row| gaps.exclude(row));
+        rows.iter_mut().filter_map(|row| gaps.fill(row, "ftrace").then_some(())).count()
     }
 
     #[test]
-    fn another_time_or_place_does_not_fill() {
-        let mut rows = [row(8, 1_000, None, "bpf")];
-        let other = [row(8, 5_000_000, Some(6_000_000), "ftrace"), row(24, 1_000, Some(2_000), "ftrace")];
-        assert_eq!(fill(&mut rows, &other), 0);
+    fn a_row_gets_the_first_completion_after_its_issue_and_each_is_used_once() {
+        let mut rows = [row(8, 1_000, None), row(8, 90_000, None), row(16, 5, Some(9))];
+        let others = [completion(8, 95_000), completion(8, 500), completion(8, 3_000), completion(16, 10)];
+        assert_eq!(filled(&mut rows, &others), 2);
+        assert_eq!((rows[0].completed_ns, rows[1].completed_ns), (Some(3_000), Some(95_000)));
+        assert_eq!((&*rows[0].source, rows[0].status), ("bpf+ftrace", 5));
+        assert_eq!((&*rows[2].source, rows[2].status), ("bpf", 0));
+    }
+
+    #[test]
+    fn the_completion_of_another_row_is_not_used() {
+        // Two reads of one place at once: that of the second was seen, 40 ns before the other source read its clock.
+        let mut rows = [row(8, 1_000, None), row(8, 2_000, Some(2_960))];
+        assert_eq!(filled(&mut rows, &[completion(8, 3_000), completion(8, 9_000)]), 1);
+        assert_eq!(rows[0].completed_ns, Some(9_000));
+        let mut rows = [row(8, 1_000, None), row(8, 2_000, Some(2_960))];
+        assert_eq!(filled(&mut rows, &[completion(8, 3_000)]), 0);
+    }
+
+    #[test]
+    fn another_place_size_or_operation_and_an_earlier_time_do_not_fill() {
+        let mut rows = [row(8, 1_000, None)];
+        let write =
+            Completion { key: Key::new("loop9", 8, 4096, BlockOp::Write), completed_ns: 2_000, status: 0 };
+        let longer =
+            Completion { key: Key::new("loop9", 8, 8192, BlockOp::Read), completed_ns: 2_000, status: 0 };
+        let elsewhere =
+            Completion { key: Key::new("loop8", 8, 4096, BlockOp::Read), completed_ns: 2_000, status: 0 };
+        assert_eq!(
+            filled(&mut rows, &[completion(24, 2_000), completion(8, 999), write, longer, elsewhere]),
+            0
+        );
         assert_eq!(rows[0].completed_ns, None);
     }
 }

@@ -1,17 +1,18 @@
 //! BPF collector paired with a second source, which fills missed completions.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use weir_records::{BlockRequest, TableWriter};
 
 use crate::block::{self, Options};
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::fill::{Gaps, fill};
+use crate::fill::Gaps;
 use crate::ftrace;
 use crate::reconcile::Reconciliation;
 
-/// Whether ftrace events are recorded beside the BPF programs.
+/// Whether ftrace records completions beside the BPF programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Second {
     /// No: completions missed by BPF are counted as losses.
@@ -48,10 +49,12 @@ impl Collector {
         state: &Path,
     ) -> Result<Self, Error> {
         // The second source begins before the first and ends after it: it sees every request of the first.
+        let losses = Arc::clone(&options.losses);
+        let start = || ftrace::Collector::start_for_losses(devices, directory, state, losses);
         let second = match second {
             Second::No => None,
-            Second::IfPossible => ftrace::Collector::start(devices, directory, state).ok(),
-            Second::Required => Some(ftrace::Collector::start(devices, directory, state)?),
+            Second::IfPossible => start().ok(),
+            Second::Required => Some(start()?),
         };
         Ok(Collector { first: block::Collector::start(devices, options)?, second })
     }
@@ -78,13 +81,12 @@ impl Capture {
     ///
     /// # Errors
     /// The overflow file of events cannot be written or read.
-    pub fn into_rows(self, epoch_ns: i64) -> Result<(Vec<BlockRequest>, Reconciliation), Error> {
-        let (mut rows, mut reconciliation) = self.first.into_rows(epoch_ns)?;
-        if reconciliation.lost > 0
-            && let Some(Ok(other)) = self.second.map(|second| second.into_rows(epoch_ns))
-        {
-            reconciliation.filled = fill(&mut rows, &other.rows);
-        }
+    pub fn into_rows(mut self, epoch_ns: i64) -> Result<(Vec<BlockRequest>, Reconciliation), Error> {
+        let mut rows = Vec::new();
+        let reconciliation = self.for_each(epoch_ns, |row| {
+            rows.push(row);
+            Ok(())
+        })?;
         Ok((rows, reconciliation))
     }
 
@@ -92,25 +94,40 @@ impl Capture {
     ///
     /// # Errors
     /// As [`Capture::into_rows`], or the disk is full.
-    pub fn write(self, path: &Path, epoch_ns: i64) -> Result<Reconciliation, Error> {
-        if self.second.is_none() || self.first.reconciliation().lost == 0 {
-            return self.first.write(path, epoch_ns);
-        }
-        let Capture { mut first, second } = self;
-        let mut gaps = Gaps::default();
-        first.for_each(epoch_ns, |row| {
-            gaps.note(&row);
-            Ok(())
-        })?;
-        let other = second.and_then(|second| second.rows_where(epoch_ns, |row| gaps.wants(row)).ok());
-        other.into_iter().flatten().for_each(|other| gaps.offer(&other));
+    pub fn write(mut self, path: &Path, epoch_ns: i64) -> Result<Reconciliation, Error> {
         let mut table = TableWriter::create(path, epoch_ns)?;
-        let mut filled = 0;
-        first.for_each(epoch_ns, |mut row| {
-            filled += u64::from(gaps.fill(&mut row));
-            Ok(table.write(&row)?)
-        })?;
+        let reconciliation = self.for_each(epoch_ns, |row| Ok(table.write(&row)?))?;
         table.close()?;
-        Ok(Reconciliation { filled, ..first.reconciliation().clone() })
+        Ok(reconciliation)
+    }
+
+    /// Calls `each` with every row, filled.
+    fn for_each(
+        &mut self,
+        epoch_ns: i64,
+        mut each: impl FnMut(BlockRequest) -> Result<(), Error>,
+    ) -> Result<Reconciliation, Error> {
+        let mut gaps = Gaps::default();
+        if let Some(second) = self.second.take_if(|_| self.first.reconciliation().lost > 0) {
+            self.first.for_each(epoch_ns, |row| {
+                gaps.note(&row);
+                Ok(())
+            })?;
+            // Without the second source losses are counted, and not filled.
+            if second.each_completion(epoch_ns, |completion| gaps.offer(completion)).is_ok() {
+                self.first.for_each(epoch_ns, |row| {
+                    gaps.exclude(&row);
+                    Ok(())
+                })?;
+            } else {
+                gaps = Gaps::default();
+            }
+        }
+        let mut filled = 0;
+        self.first.for_each(epoch_ns, |mut row| {
+            filled += u64::from(gaps.fill(&mut row, "ftrace"));
+            each(row)
+        })?;
+        Ok(Reconciliation { filled, ..self.first.reconciliation().clone() })
     }
 }

@@ -72,6 +72,26 @@ fn requests_are_those_that_fio_issued() {
 }
 
 #[test]
+fn a_full_ring_is_counted() {
+    if must_skip(&[]) {
+        return;
+    }
+    let device = Loop::in_memory(64);
+    for mode in [Mode::Full, Mode::Lean] {
+        // Some events in each ring: between two visits of the collector there are more.
+        let options = Options { mode, ring_bytes: 4096, ..Options::spooled_to(&std::env::temp_dir()) };
+        let collector = Collector::start(&[device.disk()], options).unwrap();
+        let load = ["--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=16"];
+        let report = fio(&device.path, &[&load[..], &["--number_ios=5000", "--io_size=1g"]].concat());
+        let (rows, found) = collector.stop().unwrap().into_rows(0).unwrap();
+        let full: u64 = found.cpus.iter().map(|cpu| cpu.buffer_full).sum();
+        assert!(full > 0 && found.unexplained == 0 && found.agrees, "{found:#?}");
+        let issued = count(&report, "read");
+        assert_eq!(rows.len() as u64 + full + found.devices[0].hidden[0].min(found.lost - full), issued);
+    }
+}
+
+#[test]
 fn a_wait_for_a_tag_is_queueing() {
     if must_skip(&[]) {
         return;

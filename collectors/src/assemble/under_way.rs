@@ -57,7 +57,7 @@ pub(super) struct UnderWay {
     /// Start of each unissued request by its end, for merges.
     ends: HashMap<u64, u64>,
     /// Writes whose data are done but whose flush sequence is not, by start: indices into the rows.
-    pub(super) flushing: HashMap<u64, Option<usize>>,
+    pub(super) flushing: HashMap<u64, usize>,
     pub(super) counters: Counters,
 }
 

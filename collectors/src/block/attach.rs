@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
+use std::ptr::NonNull;
 
 use libbpf_rs::btf::{Btf, types as btf_types};
 use libbpf_rs::query::ProgInfoIter;
@@ -10,7 +11,8 @@ use libbpf_rs::{Link, OpenObject, Program};
 use serde::{Deserialize, Serialize};
 
 use super::counters::Counters;
-use super::event::{Event, Kind};
+use super::event::{EVENT_BYTES, Event, Kind};
+use super::rings::{Rings, events_of_ring};
 use super::skeleton::{BlockSkel, BlockSkelBuilder, types};
 use crate::capability;
 use crate::disk::Disk;
@@ -76,6 +78,7 @@ const SLOT_QUEUED: u8 = 0;
 /// The loaded programs.
 pub(super) struct Programs<'object> {
     pub(super) skeleton: BlockSkel<'object>,
+    pub(super) rings: Rings,
     links: Vec<Link>,
 }
 
@@ -111,7 +114,15 @@ impl<'object> Programs<'object> {
             rodata.rqf_io_stat = io_stat;
             rodata.rqf_flush_seq = flush_seq;
         }
-        open.maps.events.set_max_entries(ring_bytes).map_err(refuse("sizing the ring buffer"))?;
+        let cpus = possible_cpus();
+        let events_of_ring = events_of_ring(ring_bytes, cpus);
+        rodata.ring_cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
+        rodata.ring_events = events_of_ring;
+        u32::try_from(cpus * events_of_ring as usize * EVENT_BYTES)
+            .map_err(|_| Error::Bpf(format!("rings of {ring_bytes} bytes are too large")))
+            .and_then(|bytes| {
+                open.maps.data_completed.set_value_size(bytes).map_err(refuse("sizing the rings"))
+            })?;
         let full = mode == Mode::Full;
         let programs = &mut open.progs;
         programs.rq_complete_lean.set_autoload(!full);
@@ -130,7 +141,11 @@ impl<'object> Programs<'object> {
             program.set_autoload(full);
         }
         let skeleton = open.load().map_err(refuse("loading the block programs"))?;
-        Ok(Programs { skeleton, links: Vec::new() })
+        let positions = skeleton.maps.bss_data.as_deref().ok_or_else(|| no_data("bss"))?;
+        let positions = NonNull::from(&positions.rings).cast();
+        // SAFETY: `bss` has a ring for each of MAX_CPUS, and is mapped for as long as the skeleton, which lives as long as the rings.
+        let rings = unsafe { Rings::map(&skeleton.maps.data_completed, positions, cpus, events_of_ring)? };
+        Ok(Programs { skeleton, rings, links: Vec::new() })
     }
 
     /// Attaches every program, last stage first: a request whose begin is seen has its end seen.

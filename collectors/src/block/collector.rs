@@ -1,8 +1,10 @@
-//! Block collector: start, stop, and the thread that drains the ring buffer.
+//! Block collector: start, stop, and the thread that drains the rings.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -12,7 +14,7 @@ use weir_records::{BlockRequest, TableWriter};
 
 use super::attach::{Mode, Programs, Recording, check_limits, possible_cpus};
 use super::counters::Counters;
-use super::event::{EVENT_BYTES, Event, RowMaker};
+use super::event::{EVENT_BYTES, Event, Kind, RowMaker};
 use super::readings::Readings;
 use crate::Error;
 use crate::disk::Disk;
@@ -25,12 +27,14 @@ use crate::worker::{Told, Worker};
 pub struct Options {
     /// Amount of recorded data of each request.
     pub mode: Mode,
-    /// Size of the ring buffer: a power of two, at least a page.
+    /// Largest size of the rings of completed requests, of all CPUs together.
     pub ring_bytes: u32,
     /// Use of the events.
     pub delivery: Delivery,
     /// Time limit for outstanding requests at the end.
     pub drain: Duration,
+    /// Grows by 1 with each request without a completion, when it is found.
+    pub losses: Arc<AtomicU64>,
 }
 
 /// Use of the events.
@@ -55,11 +59,13 @@ pub enum Delivery {
 impl Options {
     /// Mode `full`; half a gigabyte of memory, then a file in `directory`.
     pub fn spooled_to(directory: &Path) -> Self {
+        let cpus = u32::try_from(possible_cpus()).unwrap_or(u32::MAX);
         Options {
             mode: Mode::Full,
-            ring_bytes: 32 << 20,
+            ring_bytes: cpus.saturating_mul(1 << 20).max(32 << 20),
             delivery: Delivery::Spool { memory_bytes: 512 << 20, directory: directory.to_owned() },
             drain: Duration::from_secs(2),
+            losses: Arc::default(),
         }
     }
 }
@@ -173,32 +179,36 @@ impl Sink {
     }
 }
 
-/// Events of the ring buffer so far.
+/// Events so far.
 struct Taken {
     sink: Sink,
     /// Requests among these events.
     rows: u64,
-    /// Bytes since the last poll.
-    bytes: usize,
+    losses: Arc<AtomicU64>,
 }
 
 impl Taken {
     fn take(&mut self, event: &[u8]) {
-        self.bytes += event.len();
-        self.rows += u64::from(Event::is_request(event));
+        match Event::kind(event) {
+            Some(Kind::Completed) => self.rows += 1,
+            Some(Kind::Hidden) => {
+                self.rows += 1;
+                self.losses.fetch_add(1, Ordering::Release);
+            }
+            Some(Kind::Name) | None => {}
+        }
         self.sink.push(event);
     }
 }
 
-/// Minimum and maximum sleep between polls of the ring buffer.
+/// Minimum and maximum sleep between polls of the rings.
 const VISITS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
-/// Next sleep: a poll should find the buffer between a sixteenth and a quarter full.
-fn next_sleep(sleep: Duration, found_bytes: usize, ring_bytes: u32) -> Duration {
-    let fill = found_bytes as f64 / f64::from(ring_bytes);
-    let next = if fill > 0.25 {
+/// Next sleep: a poll should find the fullest ring between a sixteenth and a quarter full.
+fn next_sleep(sleep: Duration, found_full: f64) -> Duration {
+    let next = if found_full > 0.25 {
         sleep / 2
-    } else if fill < 0.0625 {
+    } else if found_full < 0.0625 {
         sleep * 2
     } else {
         sleep
@@ -207,7 +217,7 @@ fn next_sleep(sleep: Duration, found_bytes: usize, ring_bytes: u32) -> Duration 
 }
 
 fn collect(devices: Vec<Disk>, options: Options, told: &Told<()>) -> Result<Capture, Error> {
-    let Options { mode, ring_bytes, delivery, drain } = options;
+    let Options { mode, ring_bytes, delivery, drain, losses } = options;
     libbpf_rs::set_print(None);
     let mut storage = MaybeUninit::uninit();
     let mut programs = Programs::load(&mut storage, &devices, mode, ring_bytes)?;
@@ -216,7 +226,7 @@ fn collect(devices: Vec<Disk>, options: Options, told: &Told<()>) -> Result<Capt
     // Counted from here on: earlier completions are of earlier requests.
     let starts = snapshots(&programs, &devices)?;
 
-    let taken = RefCell::new(Taken { sink: Sink::new(delivery, &devices), rows: 0, bytes: 0 });
+    let taken = RefCell::new(Taken { sink: Sink::new(delivery, &devices), rows: 0, losses });
     let mut leftovers = Vec::new();
     let stops;
     {
@@ -233,24 +243,29 @@ fn collect(devices: Vec<Disk>, options: Options, told: &Told<()>) -> Result<Capt
         let ring = builder
             .build()
             .map_err(|error| Error::Bpf(format!("the ring buffer cannot be mapped: {error}")))?;
+        // The names of tasks come before the requests that they made.
+        let visit = |programs: &mut Programs<'_>| {
+            let until = programs.rings.written();
+            ring.consume_raw();
+            programs.rings.take(&until, |event| taken.borrow_mut().take(event))
+        };
         told.ready(());
         let mut sleep = VISITS.0;
         while told.sleep(sleep) {
-            ring.consume_raw();
-            sleep = next_sleep(sleep, std::mem::take(&mut taken.borrow_mut().bytes), ring_bytes);
+            sleep = next_sleep(sleep, visit(&mut programs));
         }
         programs.set_recording(Recording::Drain, 0)?;
         let deadline = Instant::now() + drain;
         while Instant::now() < deadline && under_way(&devices)? > 0 {
             std::thread::sleep(VISITS.0);
-            ring.consume_raw();
+            visit(&mut programs);
         }
         stops = snapshots(&programs, &devices)?;
         for device in 0..devices.len() {
             leftovers.push(programs.leftovers(device)?);
         }
         programs.detach();
-        ring.consume_raw();
+        visit(&mut programs);
     }
 
     let mut taken = taken.into_inner();

@@ -10,6 +10,8 @@ use crate::disk::Disk;
 
 /// Bytes of `struct block_event` in `block.h`.
 pub(crate) const EVENT_BYTES: usize = 72;
+/// Place of `completed_ns` in it.
+pub(crate) const COMPLETED_NS_AT: usize = 24;
 
 /// `enum event_kind` of `block.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub(crate) enum Kind {
     Completed = 0,
     /// A request whose completion was not seen.
     Hidden = 1,
-    /// Name of a task, in the bytes of `queued_ns` and `inserted_ns`.
+    /// Name of a task from `issued_ns` on, in the bytes of `queued_ns` and `inserted_ns`.
     Name = 2,
 }
 
@@ -56,7 +58,7 @@ impl Event {
             queued_ns: u64_at(0)?,
             inserted_ns: u64_at(8)?,
             issued_ns: u64_at(16)?,
-            completed_ns: u64_at(24)?,
+            completed_ns: u64_at(COMPLETED_NS_AT)?,
             sector: u64_at(32)?,
             cgroup: u64_at(40)?,
             bytes: u32_at(48)?,
@@ -69,9 +71,9 @@ impl Event {
         })
     }
 
-    /// Whether encoded bytes are of a request, not of a name; faster than decoding.
-    pub(crate) fn is_request(bytes: &[u8]) -> bool {
-        bytes.get(64..72).is_some_and(|kind| *kind != (Kind::Name as u64).to_ne_bytes())
+    /// The kind of encoded bytes; faster than decoding.
+    pub(crate) fn kind(bytes: &[u8]) -> Option<Kind> {
+        Kind::from_number(u64::from_ne_bytes(bytes.get(64..72)?.try_into().ok()?))
     }
 
     /// The inverse of [`Event::decode`], for events that the loader makes itself.
@@ -95,12 +97,18 @@ impl Event {
     }
 }
 
+/// Names that a task had, with the time of each, in order of time. Only those of requests under way are needed.
+type Names = Vec<(u64, Arc<str>)>;
+
+/// Number of names of one task that are kept.
+const KEPT_NAMES: usize = 8;
+
 /// Converts events to rows; repeated names share one allocation.
 pub(crate) struct RowMaker {
     devices: Vec<Arc<str>>,
     epoch_ns: i64,
     flags: HashMap<u32, Arc<str>>,
-    names: HashMap<u32, Arc<str>>,
+    names: HashMap<u32, Names>,
     no_name: Arc<str>,
     source: Arc<str>,
 }
@@ -122,13 +130,17 @@ impl RowMaker {
         if event.kind == Kind::Name {
             let comm: Vec<u8> =
                 [event.queued_ns, event.inserted_ns].into_iter().flat_map(u64::to_ne_bytes).collect();
-            self.names.insert(event.pid, text(&comm).into());
+            let names = self.names.entry(event.pid).or_default();
+            if names.len() == KEPT_NAMES {
+                names.remove(0);
+            }
+            names.push((event.issued_ns, text(&comm).into()));
             return None;
         }
         let device = Arc::clone(self.devices.get(usize::from(event.device))?);
         let time = |ns: u64| i64::try_from(ns).ok().filter(|ns| *ns != 0).map(|ns| ns - self.epoch_ns);
+        let comm = self.name_at(event.pid, event.queued_ns);
         let flags = self.flags.entry(event.cmd_flags).or_insert_with(|| flag_names(event.cmd_flags).into());
-        let comm = self.names.get(&event.pid).unwrap_or(&self.no_name);
         Some(BlockRequest {
             device,
             sector: event.sector,
@@ -137,7 +149,7 @@ impl RowMaker {
             flags: Arc::clone(flags),
             priority: Some(event.priority),
             pid: event.pid,
-            comm: Arc::clone(comm),
+            comm,
             cgroup: Some(event.cgroup).filter(|id| *id != 0),
             queued_ns: time(event.queued_ns),
             inserted_ns: time(event.inserted_ns),
@@ -146,6 +158,15 @@ impl RowMaker {
             status: errno_of(event.status),
             source: Arc::clone(&self.source),
         })
+    }
+}
+
+impl RowMaker {
+    /// The name of a task at a time; the first known one for an earlier time.
+    fn name_at(&self, pid: u32, time_ns: u64) -> Arc<str> {
+        let names = self.names.get(&pid).map_or(&[][..], Vec::as_slice);
+        let after = names.partition_point(|(since_ns, _)| *since_ns <= time_ns);
+        names.get(after.saturating_sub(1)).map_or(&self.no_name, |(_, name)| name).clone()
     }
 }
 
@@ -202,6 +223,26 @@ mod tests {
     }
 
     #[test]
+    fn the_last_names_of_a_task_are_kept() {
+        let mut maker = RowMaker::new(&[Disk { name: "loop9".into(), major: 7, minor: 9 }], 0);
+        for since in 0..100 {
+            let letter = u64::from(b'a') + since % 26;
+            maker.row(&Event {
+                queued_ns: letter,
+                inserted_ns: 0,
+                issued_ns: since,
+                kind: Kind::Name,
+                ..event()
+            });
+        }
+        let comm = |maker: &mut RowMaker, at| maker.row(&Event { queued_ns: at, ..event() }).unwrap().comm;
+        // The 95th is the 18th letter; of times before the names that are kept, the first of them is told.
+        assert_eq!((&*comm(&mut maker, 95), &*comm(&mut maker, 1_000)), ("r", "v"));
+        assert_eq!(&*comm(&mut maker, 3), &*comm(&mut maker, 92));
+        assert_eq!(maker.names[&7].len(), KEPT_NAMES);
+    }
+
+    #[test]
     fn an_event_survives_its_encoding() {
         assert_eq!(Event::decode(&event().encode()), Some(event()));
         assert_eq!(Event::decode(&[0; EVENT_BYTES - 1]), None);
@@ -212,8 +253,13 @@ mod tests {
         let disk = Disk { name: "loop9".into(), major: 7, minor: 9 };
         let mut maker = RowMaker::new(&[disk], 50);
         let comm = u64::from_ne_bytes(*b"fio\0\0\0\0\0");
-        let name = Event { queued_ns: comm, inserted_ns: 0, kind: Kind::Name, ..event() };
+        let name = Event { queued_ns: comm, inserted_ns: 0, issued_ns: 100, kind: Kind::Name, ..event() };
         assert_eq!(maker.row(&name), None);
+        // Its next name comes before the request that it made by its first one.
+        let next = Event { queued_ns: u64::from_ne_bytes(*b"bash\0\0\0\0"), issued_ns: 150, ..name };
+        assert_eq!(maker.row(&next), None);
+        let later = maker.row(&Event { queued_ns: 150, ..event() }).unwrap();
+        assert_eq!(&*later.comm, "bash");
         let row = maker.row(&event()).unwrap();
         assert_eq!((row.queued_ns, row.inserted_ns, row.completed_ns), (Some(50), None, Some(250)));
         assert_eq!((&*row.comm, &*row.flags, row.op, row.status), ("fio", "sync", BlockOp::Write, libc::EIO));

@@ -5,6 +5,7 @@ mod collector;
 mod counters;
 pub(crate) mod event;
 mod readings;
+mod rings;
 
 pub use attach::Mode;
 pub use collector::{Capture, Collector, Delivery, Options};

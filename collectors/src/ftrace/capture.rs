@@ -6,23 +6,26 @@ use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use weir_host::clock::monotonic_ns;
-use weir_records::BlockRequest;
 use weir_trace::blktrace::Record;
 
-use super::decode::{Decoder, EVENTS};
+use super::decode::{COMPLETION, Decoder, EVENTS};
 use super::instance::Instance;
 use super::ring::PageLayout;
 use crate::Error;
 use crate::assemble::{Assembly, Recorded};
 use crate::disk::{Disk, DiskStatistics};
+use crate::fill::Completion;
 
 /// Memory for events per CPU, in KiB: about a second at 300,000 requests/s on one CPU.
 const BUFFER_KIB: usize = 64 << 10;
+
+/// The same where only completions are recorded, and read when one is wanted: as long at twice the rate.
+const RECENT_KIB: usize = 32 << 10;
 
 /// Memory for events of all CPUs, and the minimum of each, in KiB.
 const MOST_KIB: usize = 1 << 20;
@@ -50,6 +53,8 @@ pub struct Collector {
     directory: PathBuf,
     layout: PageLayout,
     decoder: Decoder,
+    /// Completions that another collector missed, if only such completions are wanted.
+    losses: Option<Arc<AtomicU64>>,
     // Last field: the instance can be removed only after the thread has closed its files.
     instance: Instance,
 }
@@ -73,6 +78,29 @@ impl Collector {
     /// # Errors
     /// The kernel has no block trace events or no trace instances, or refuses.
     pub fn start(devices: &[Disk], directory: &Path, state: &Path) -> Result<Self, Error> {
+        Self::start_for(devices, directory, state, None)
+    }
+
+    /// The same for completions only. The kernel keeps the latest ones in memory, where new ones overwrite the oldest; they are
+    /// copied to the file whenever `losses` has grown. So the cost is that of one event per request, unread.
+    ///
+    /// # Errors
+    /// As [`Collector::start`].
+    pub fn start_for_losses(
+        devices: &[Disk],
+        directory: &Path,
+        state: &Path,
+        losses: Arc<AtomicU64>,
+    ) -> Result<Self, Error> {
+        Self::start_for(devices, directory, state, Some(losses))
+    }
+
+    fn start_for(
+        devices: &[Disk],
+        directory: &Path,
+        state: &Path,
+        losses: Option<Arc<AtomicU64>>,
+    ) -> Result<Self, Error> {
         let stream = OpenOptions::new()
             .read(true)
             .write(true)
@@ -92,6 +120,7 @@ impl Collector {
             directory: directory.to_owned(),
             layout,
             decoder: Decoder::default(),
+            losses,
             instance,
         };
         collector.set_up()?;
@@ -102,14 +131,16 @@ impl Collector {
     /// Prepares the instance, without beginning to record.
     fn set_up(&mut self) -> Result<(), Error> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let buffer_kib = (MOST_KIB / cpus).clamp(LEAST_KIB, BUFFER_KIB);
+        let wanted_kib = if self.losses.is_some() { RECENT_KIB } else { BUFFER_KIB };
+        let buffer_kib = (MOST_KIB / cpus).clamp(LEAST_KIB, wanted_kib);
         let instance = &self.instance;
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "mono")?;
         instance.write("buffer_size_kb", &buffer_kib.to_string())?;
         let ours: Vec<String> =
             self.devices.iter().map(|disk| format!("dev == {}", disk.kernel_dev())).collect();
-        for (event, _) in EVENTS {
+        let events = EVENTS.iter().filter(|(_, code)| self.losses.is_none() || *code == COMPLETION);
+        for (event, _) in events {
             let folder = format!("events/block/{event}");
             let format = instance
                 .read(&format!("{folder}/format"))
@@ -126,11 +157,11 @@ impl Collector {
     fn begin(&mut self) -> Result<(), Error> {
         let pipes = pipes(self.instance.path())?;
         let stream = self.stream.try_clone().map_err(Error::io(&self.directory))?;
-        let (stop, layout) = (Arc::clone(&self.stop), self.layout);
+        let (stop, layout, losses) = (Arc::clone(&self.stop), self.layout, self.losses.clone());
         self.thread = Some(
             std::thread::Builder::new()
                 .name("weir-ftrace".to_owned())
-                .spawn(move || empty_buffers(pipes, stream, layout, &stop))
+                .spawn(move || empty_buffers(pipes, stream, layout, &stop, losses.as_deref()))
                 .map_err(|error| Error::Ftrace(format!("the reader's thread cannot be started: {error}")))?,
         );
         self.starts = self.devices.iter().map(Disk::statistics).collect::<Result<_, _>>()?;
@@ -202,17 +233,30 @@ fn pipes(instance: &Path) -> Result<Vec<Pipe>, Error> {
 }
 
 /// Copies the used part of each page to the stream, with its CPU and length, until a stop with empty buffers. A poll of all buffers
-/// ends with the time at which it began: all events before it are in the stream.
+/// ends with the time at which it began: all events before it are in the stream. With `losses`, a poll is left out if there were no
+/// new ones.
 fn empty_buffers(
     mut pipes: Vec<Pipe>,
     stream: File,
     layout: PageLayout,
     stop: &AtomicBool,
+    losses: Option<&AtomicU64>,
 ) -> io::Result<()> {
     let mut stream = BufWriter::with_capacity(1 << 18, stream);
     let mut page = vec![0; READ_BYTES];
+    let mut known_losses = 0;
     loop {
         let stopping = stop.load(Ordering::Acquire);
+        if let Some(losses) = losses {
+            let now = losses.load(Ordering::Acquire);
+            if now == std::mem::replace(&mut known_losses, now) {
+                if stopping {
+                    return stream.flush();
+                }
+                std::thread::park_timeout(VISIT_INTERVAL);
+                continue;
+            }
+        }
         let began_ns = monotonic_ns();
         for pipe in &mut pipes {
             while let Some(length) = read(&mut pipe.file, &mut page)? {
@@ -309,6 +353,33 @@ impl Capture {
         Ok(())
     }
 
+    /// Calls `each` with every completion, of a whole request or of a part, in no order.
+    ///
+    /// # Errors
+    /// As [`Capture::records`].
+    pub fn each_completion(&self, epoch_ns: i64, mut each: impl FnMut(Completion)) -> Result<(), Error> {
+        let io = |source| Error::Io { path: self.directory.clone(), source };
+        let mut stream = self.stream.try_clone().map_err(io)?;
+        stream.seek(SeekFrom::Start(0)).map_err(io)?;
+        let mut stream = BufReader::with_capacity(1 << 18, stream);
+        let mut decoder = self.decoder.clone();
+        let mut page = Vec::new();
+        while let Some(cpu) = next_page(&mut stream, &mut page).map_err(io)? {
+            if cpu == POLLED {
+                continue;
+            }
+            for event in self.layout.events(&page) {
+                let event = event.map_err(|error| Error::Ftrace(error.to_string()))?;
+                decoder.records(cpu, event.time_ns, event.data, |record: Record| {
+                    if let Some(completion) = Completion::of(&record, &self.devices, epoch_ns) {
+                        each(completion);
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Rows and their reconciliation.
     ///
     /// # Errors
@@ -317,20 +388,7 @@ impl Capture {
         self.assemble(Assembly::new(&self.devices, "ftrace", epoch_ns))
     }
 
-    /// Those of the rows with a completion that are wanted, in memory that does not depend on the others.
-    ///
-    /// # Errors
-    /// As [`Capture::records`].
-    pub fn rows_where(
-        &self,
-        epoch_ns: i64,
-        is_wanted: impl Fn(&BlockRequest) -> bool,
-    ) -> Result<Vec<BlockRequest>, Error> {
-        let assembly = Assembly::new(&self.devices, "ftrace", epoch_ns).keeping(is_wanted);
-        Ok(self.assemble(assembly)?.rows)
-    }
-
-    fn assemble(&self, mut assembly: Assembly<'_>) -> Result<Recorded, Error> {
+    fn assemble(&self, mut assembly: Assembly) -> Result<Recorded, Error> {
         self.each_record(|record| assembly.add(&record))?;
         Ok(assembly.finish(&self.starts, &self.stops, self.overruns))
     }

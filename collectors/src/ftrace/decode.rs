@@ -15,11 +15,12 @@ pub(super) const EVENTS: [(&str, u16); 10] = [
     ("block_getrq", 4),
     ("block_rq_requeue", 6),
     ("block_rq_issue", 7),
-    ("block_rq_complete", 8),
+    ("block_rq_complete", COMPLETION),
     ("block_rq_insert", 12),
     ("block_split", SPLIT),
 ];
 
+pub(super) const COMPLETION: u16 = 8;
 const SPLIT: u16 = 13;
 
 /// Fields of an event that a record needs.
@@ -130,7 +131,7 @@ fn stage(code: u16) -> u16 {
     match code {
         6 => category::REQUEUE,
         7 => category::ISSUE,
-        8 => category::COMPLETE,
+        COMPLETION => category::COMPLETE,
         SPLIT => 0,
         _ => category::QUEUE,
     }
