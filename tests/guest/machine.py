@@ -1,5 +1,6 @@
 """An emulated machine with another kernel, and the programs of this host."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -7,7 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, WEIR, weir
 
 HERE = Path(__file__).parent
 #: kvm is quicker, but not every host that offers it can run a guest with it.
@@ -17,7 +18,9 @@ DISK_MIB = 192
 RESULTS_MIB = 64
 
 
-def run(folder, init, modules, programs, files, disks=(), kernel="stable", timeout_s=420, memory_mib=1024):
+def run(
+    folder, init, modules, programs, files, disks=(), kernel="stable", timeout_s=420, memory_mib=1024, cpus=2
+):
     """Boots, and returns the folder of what `init` left on the disk of results; it powers the machine off.
 
     `kernel` is `stable`, `backports` for the newest that Debian has for this release, or a path: the
@@ -43,7 +46,7 @@ def run(folder, init, modules, programs, files, disks=(), kernel="stable", timeo
         drives += ["-drive", f"file={image},format=raw,if=none,id={name},cache=writeback"]
         drives += ["-device", f"virtio-blk-pci,drive={name},serial={name}"]
     (image,) = (unpacked / "boot").glob("vmlinuz-*")
-    machine = ["-machine", f"q35,accel={ACCELERATOR}", "-smp", "2", "-m", str(memory_mib)]
+    machine = ["-machine", f"q35,accel={ACCELERATOR}", "-smp", str(cpus), "-m", str(memory_mib)]
     machine += ["-nodefaults", "-no-reboot"]
     # Emulated, cmpxchg16b spoils the flags now and then (QEMU 7.2): Linux 6.12 dies of it in its allocator.
     machine += ["-cpu", "qemu64,-cx16"]
@@ -57,3 +60,32 @@ def run(folder, init, modules, programs, files, disks=(), kernel="stable", timeo
     except tarfile.ReadError:
         pytest.fail(f"the guest left nothing; its console said:\n{console.read_text()[-4000:]}")
     return folder / "results"
+
+
+def run_study(folder, study, disk, **options):
+    """Runs a study on one modelled disk, `shared`, under the kernel of io_controllers.config.
+
+    The text of the study begins with its name. Returns what the guest left, and the runs of the plan.
+    """
+    file = folder / f"{study.split()[1]}.yml"
+    file.write_text(study)
+    planned = weir("plan", file, "--json")
+    assert planned.returncode == 0, planned.stderr
+    plan = json.loads(planned.stdout)["runs"]
+    testbed = {"devices": {"shared": {"modelled": {"state": "/run/weir/devices/shared.json"}}}}
+    texts = {
+        "plan.json": planned.stdout,
+        "ids": "\n".join(run["id"] for run in plan),
+        "shared.yml": disk,
+        "testbed.json": json.dumps(testbed),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    files = [folder / name for name in texts]
+    programs = ("busybox", "fio", "losetup", "umount", str(WEIR))
+    config = HERE / "io_controllers.config"
+    left = run(
+        folder, HERE / "study.init", (), programs, files,
+        kernel=config, timeout_s=900, memory_mib=2048, **options,
+    )  # fmt: skip
+    return left, plan

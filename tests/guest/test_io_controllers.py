@@ -10,12 +10,10 @@ import json
 
 import polars as pl
 import pytest
-from machine import HERE, run
-from support import WEIR, weir
+from machine import run_study
 
 pytestmark = pytest.mark.guest
 
-PROGRAMS = ("busybox", "fio", "losetup", "umount", str(WEIR))
 STUDY = """\
 name: controllers
 question: Do io.latency and io.prio.class keep an urgent client apart?
@@ -50,33 +48,7 @@ SHARED = "name: shared\nprofile: hdd-7200\nheads: 1\nsize_mib: 256\n"
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """What the guest left, and the runs of each level."""
-    folder = tmp_path_factory.mktemp("guest")
-    study = folder / "controllers.yml"
-    study.write_text(STUDY)
-    planned = weir("plan", study, "--json")
-    assert planned.returncode == 0, planned.stderr
-    plan = json.loads(planned.stdout)["runs"]
-    testbed = {"devices": {"shared": {"modelled": {"state": "/run/weir/devices/shared.json"}}}}
-    texts = {
-        "plan.json": planned.stdout,
-        "ids": "\n".join(run["id"] for run in plan),
-        "shared.yml": SHARED,
-        "testbed.json": json.dumps(testbed),
-    }
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    files = [folder / name for name in texts]
-    config = HERE / "io_controllers.config"
-    left = run(
-        folder,
-        HERE / "io_controllers.init",
-        (),
-        PROGRAMS,
-        files,
-        kernel=config,
-        timeout_s=900,
-        memory_mib=2048,
-    )
+    left, plan = run_study(tmp_path_factory.mktemp("guest"), STUDY, SHARED)
     by_level = {}
     for entry in plan:
         by_level.setdefault(entry["levels"]["variant"], []).append(left / entry["id"])
