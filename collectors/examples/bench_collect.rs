@@ -7,7 +7,7 @@
 //! First a loop device over a file in `/dev/shm` is made, which saturates the CPUs; then every device that is named is
 //! read. RATIO is the share of the rate that must be left. Every round has five arms in changing order: nothing, nothing
 //! again (the control, which shows the noise), the collector in mode `full`, in mode `lean`, and `full` with the ftrace
-//! tracer beside it. Needs root, fio and, for the BPF time, permission to set `kernel.bpf_stats_enabled`.
+//! events of completions beside it. Needs root, fio and, for the BPF time, permission to set `kernel.bpf_stats_enabled`.
 
 use std::error::Error;
 use std::fs;

@@ -77,8 +77,9 @@ const SLOT_QUEUED: u8 = 0;
 
 /// The loaded programs.
 pub(super) struct Programs<'object> {
-    pub(super) skeleton: BlockSkel<'object>,
+    // Before the skeleton, which has the memory of their positions.
     pub(super) rings: Rings,
+    pub(super) skeleton: BlockSkel<'object>,
     links: Vec<Link>,
 }
 
@@ -140,12 +141,12 @@ impl<'object> Programs<'object> {
         ] {
             program.set_autoload(full);
         }
-        let skeleton = open.load().map_err(refuse("loading the block programs"))?;
-        let positions = skeleton.maps.bss_data.as_deref().ok_or_else(|| no_data("bss"))?;
-        let positions = NonNull::from(&positions.rings).cast();
+        let mut skeleton = open.load().map_err(refuse("loading the block programs"))?;
+        let shared = skeleton.maps.bss_data.as_deref_mut().ok_or_else(|| no_data("bss"))?;
+        let positions = NonNull::from(&mut shared.rings).cast();
         // SAFETY: `bss` has a ring for each of MAX_CPUS, and is mapped for as long as the skeleton, which lives as long as the rings.
         let rings = unsafe { Rings::map(&skeleton.maps.data_completed, positions, cpus, events_of_ring)? };
-        Ok(Programs { skeleton, rings, links: Vec::new() })
+        Ok(Programs { rings, skeleton, links: Vec::new() })
     }
 
     /// Attaches every program, last stage first: a request whose begin is seen has its end seen.

@@ -141,8 +141,8 @@ mod tests {
     /// What the programs do.
     struct Writer {
         file: File,
-        positions: Vec<types::ring>,
-        events_of_ring: u64,
+        /// Those of the rings.
+        _positions: Vec<types::ring>,
     }
 
     impl Writer {
@@ -154,23 +154,21 @@ mod tests {
             let first = NonNull::new(positions.as_mut_ptr()).unwrap();
             // SAFETY: the vector has one for each CPU, does not grow, and is dropped after the rings in each test.
             let rings = unsafe { Rings::map(&file, first, cpus, events_of_ring) }.unwrap();
-            (Writer { file, positions, events_of_ring: u64::from(events_of_ring) }, rings)
+            (Writer { file, _positions: positions }, rings)
         }
 
         /// Whether there was room.
-        fn write(&mut self, cpu: usize, time_ns: u64) -> bool {
-            let ring = self.positions.as_mut_ptr().wrapping_add(cpu);
-            // SAFETY: inside the vector; the rings read these numbers in the same thread only.
-            let (written, taken) = unsafe { (&raw mut (*ring).written, (*ring).taken) };
-            let position = unsafe { written.read() };
-            if position - taken >= self.events_of_ring {
+        fn write(&mut self, rings: &Rings, cpu: usize, time_ns: u64) -> bool {
+            let (written, taken) = rings.positions_of(cpu);
+            let position = written.load(Ordering::Relaxed);
+            if position - taken.load(Ordering::Relaxed) >= rings.events_of_ring {
                 return false;
             }
             let mut event = [0; EVENT_BYTES];
             event[COMPLETED_NS_AT..COMPLETED_NS_AT + 8].copy_from_slice(&time_ns.to_ne_bytes());
-            let index = cpu as u64 * self.events_of_ring + position % self.events_of_ring;
+            let index = cpu as u64 * rings.events_of_ring + position % rings.events_of_ring;
             self.file.write_all_at(&event, index * EVENT_BYTES as u64).unwrap();
-            unsafe { written.write(position + 1) };
+            written.store(position + 1, Ordering::Release);
             true
         }
     }
@@ -183,7 +181,7 @@ mod tests {
             let (mut writer, mut rings) = Writer::new(3, 8);
             let (mut expected, mut found) = (Vec::new(), Vec::new());
             for (time_ns, (cpu, visits)) in steps.into_iter().enumerate() {
-                if writer.write(cpu, time_ns as u64) {
+                if writer.write(&rings, cpu, time_ns as u64) {
                     expected.push(time_ns as u64);
                 }
                 if visits {
@@ -203,11 +201,12 @@ mod tests {
     #[test]
     fn a_full_ring_refuses_until_it_is_read() {
         let (mut writer, mut rings) = Writer::new(2, 4);
-        assert!((0..4).all(|time_ns| writer.write(1, time_ns)) && !writer.write(1, 4) && writer.write(0, 5));
+        assert!((0..4).all(|time_ns| writer.write(&rings, 1, time_ns)) && !writer.write(&rings, 1, 4));
+        assert!(writer.write(&rings, 0, 5));
         let until = rings.written();
         let mut found = Vec::new();
         assert_eq!(rings.take(&until, |event| found.push(completed_ns(event))), 1.0);
         assert_eq!(found, [0, 1, 2, 3, 5]);
-        assert!(writer.write(1, 6));
+        assert!(writer.write(&rings, 1, 6));
     }
 }

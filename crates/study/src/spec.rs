@@ -69,8 +69,8 @@ pub struct Study {
     /// Share of block requests that may be lost before a run is invalid.
     #[serde(default = "default_allowed_loss")]
     pub allowed_loss: f64,
-    /// Whether completions that BPF misses are taken from the kernel's `blk` trace, which then runs beside BPF. The trace
-    /// costs about 10 us of CPU time per request: set `false` where devices complete 10,000 requests/s or more.
+    /// Whether completions that BPF misses are taken from the kernel's trace events of completions, which are then kept in
+    /// memory beside BPF and read after a miss.
     #[serde(default = "yes")]
     pub fill_losses: bool,
     /// Simulator: what is kept of each run.
