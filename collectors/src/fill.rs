@@ -32,7 +32,7 @@ impl Key {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     key: Key,
-    completed_ns: i64,
+    pub(crate) completed_ns: i64,
     status: i32,
 }
 

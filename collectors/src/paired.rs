@@ -8,7 +8,7 @@ use weir_records::{BlockRequest, TableWriter};
 use crate::block::{self, Options};
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::fill::Gaps;
+use crate::fill::{Completion, Gaps};
 use crate::ftrace;
 use crate::reconcile::Reconciliation;
 
@@ -113,8 +113,14 @@ impl Capture {
                 gaps.note(&row);
                 Ok(())
             })?;
+            let ended_ns = self.first.ended_ns() - epoch_ns;
+            let offer = |completion: Completion| {
+                if completion.completed_ns <= ended_ns {
+                    gaps.offer(completion);
+                }
+            };
             // Without the second source losses are counted, and not filled.
-            if second.each_completion(epoch_ns, |completion| gaps.offer(completion)).is_ok() {
+            if second.each_completion(epoch_ns, offer).is_ok() {
                 self.first.for_each(epoch_ns, |row| {
                     gaps.exclude(&row);
                     Ok(())

@@ -79,6 +79,7 @@ pub struct Capture {
     devices: Vec<Disk>,
     spool: Option<Spool>,
     reconciliation: Reconciliation,
+    ended_ns: i64,
 }
 
 impl Collector {
@@ -106,6 +107,11 @@ impl Capture {
     /// Reconciliation with the kernel's counters.
     pub fn reconciliation(&self) -> &Reconciliation {
         &self.reconciliation
+    }
+
+    /// When the recording ended, in ns of `CLOCK_MONOTONIC`: later completions are of requests that were in flight then.
+    pub(crate) fn ended_ns(&self) -> i64 {
+        self.ended_ns
     }
 
     /// Converts events to rows in order of completion, and calls `each` with each row.
@@ -228,7 +234,7 @@ fn collect(devices: Vec<Disk>, options: Options, told: &Told<()>) -> Result<Capt
 
     let taken = RefCell::new(Taken { sink: Sink::new(delivery, &devices), rows: 0, losses });
     let mut leftovers = Vec::new();
-    let stops;
+    let (ended_ns, stops);
     {
         // The map has a separate handle, since the skeleton is still in use.
         let map = libbpf_rs::MapHandle::try_from(&programs.skeleton.maps.events)
@@ -260,6 +266,7 @@ fn collect(devices: Vec<Disk>, options: Options, told: &Told<()>) -> Result<Capt
             std::thread::sleep(VISITS.0);
             visit(&mut programs);
         }
+        ended_ns = monotonic_ns();
         stops = snapshots(&programs, &devices)?;
         for device in 0..devices.len() {
             leftovers.push(programs.leftovers(device)?);
@@ -281,7 +288,7 @@ fn collect(devices: Vec<Disk>, options: Options, told: &Told<()>) -> Result<Capt
         Sink::Spool(spool) => Some(spool),
         Sink::Live { .. } => None,
     };
-    Ok(Capture { devices, spool, reconciliation })
+    Ok(Capture { devices, spool, reconciliation, ended_ns })
 }
 
 /// Outstanding requests of all devices, by the kernel.
