@@ -89,13 +89,23 @@ def test_the_tutorial_makes_what_it_says(tmp_path):
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("language", ["python", "r"])
-def test_other_tools_print_the_same_means(tmp_path, language):
+@pytest.mark.parametrize(("language", "package"), [("python", None), ("r", None), ("r", "nanoparquet")])
+def test_other_tools_print_the_same_means(tmp_path, language, package):
     """This test will export the sample and execute the page's blocks, those of R where R is installed."""
     if language == "r" and shutil.which("Rscript") is None:
         pytest.skip("Rscript is not installed: apt-get install --no-install-recommends r-base-core")
+    if package is not None:
+        found = subprocess.run(["Rscript", "-e", f"library({package})"], capture_output=True, check=False)
+        if found.returncode != 0:
+            pytest.skip(f"R has no package {package}: Rscript -e 'install.packages(\"{package}\")'")
     parts = (ROOT / "docs/how-to/other-tools.md").read_text().split("\n## ")
-    parts = [part for part in parts if part.startswith("Export") or f"```{language}\n" in part]
+    packaged = "R with nanoparquet"
+    parts = [
+        part
+        for part in parts
+        if part.startswith("Export")
+        or (f"```{language}\n" in part and part.startswith(packaged) == (package is not None))
+    ]
     shutil.copytree(ROOT / "analysis/weir/sample/quick", tmp_path / "results/quick")
     done = execute("\n## ".join(["", *parts]), tmp_path)
     assert [(title, printed) for title, printed, _ in done] == [(title, text) for title, _, text in done]
