@@ -80,6 +80,20 @@ def test_every_recipe_does_what_the_cookbook_says(tmp_path):
 
 
 @pytest.mark.filterwarnings("default")
+def test_ten_questions_are_answered_in_three_lines_each(tmp_path, monkeypatch):
+    """This test will execute the page on the sample: the folder has no results."""
+    monkeypatch.delenv("WEIR_RESULTS", raising=False)
+    page = (ROOT / "docs/how-to/notebook-questions.md").read_text()
+    questions = [(title, blocks) for title, blocks in _recipes(page) if title[0].isdigit()]
+    assert len(questions) == 10
+    for title, blocks in questions:
+        ((language, text), (_, expected)) = blocks
+        assert language == "python" and len(text.splitlines()) <= 3 and expected, title
+    done = execute(page, tmp_path)
+    assert [(title, printed) for title, printed, _ in done] == [(title, text) for title, _, text in done]
+
+
+@pytest.mark.filterwarnings("default")
 def test_the_tutorial_makes_what_it_says(tmp_path):
     """This test will carry out the tutorial but for set-up and the part with devices."""
     execute((ROOT / "docs/tutorial/first-study.md").read_text(), tmp_path)
