@@ -270,8 +270,11 @@ def test_figures_of_any_study(tmp_path, monkeypatch, capsys):
     synthetic.write_study(results / "mine", loads=(0.5,), repetitions=2, duration_s=1.0)
     assert notebooks.unread(results) == ["mine"]
     monkeypatch.setattr(paper_registry, "run_missing", lambda *_: [])
+    # Of a paper that was executed before.
+    shutil.copytree(locate.JUDGED / "traces", results / "traces")
     assert main(["figures", "--study", "mine"]) == 0
-    assert "mine (mine)" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "mine (mine)" in said and "S-T2" not in said
     made = nbformat.read(results / "notebooks/mine.ipynb", as_version=4)
     assert [c.source for c in made.cells if "parameters" in c.metadata.get("tags", ())] == ["NAME = 'mine'"]
     assert (results / "notebooks/mine.html").exists() and list((results / "mine/figures").glob("yours-*.pdf"))
