@@ -80,6 +80,20 @@ def test_every_recipe_does_what_the_cookbook_says(tmp_path):
 
 
 @pytest.mark.filterwarnings("default")
+def test_ten_questions_are_answered_in_three_lines_each(tmp_path, monkeypatch):
+    """This test will execute the page on the sample: the folder has no results."""
+    monkeypatch.delenv("WEIR_RESULTS", raising=False)
+    page = (ROOT / "docs/how-to/notebook-questions.md").read_text()
+    questions = [(title, blocks) for title, blocks in _recipes(page) if title[0].isdigit()]
+    assert len(questions) == 10
+    for title, blocks in questions:
+        ((language, text), (_, expected)) = blocks
+        assert language == "python" and len(text.splitlines()) <= 3 and expected, title
+    done = execute(page, tmp_path)
+    assert [(title, printed) for title, printed, _ in done] == [(title, text) for title, _, text in done]
+
+
+@pytest.mark.filterwarnings("default")
 def test_the_tutorial_makes_what_it_says(tmp_path):
     """This test will carry out the tutorial but for set-up and the part with devices."""
     execute((ROOT / "docs/tutorial/first-study.md").read_text(), tmp_path)
@@ -89,13 +103,23 @@ def test_the_tutorial_makes_what_it_says(tmp_path):
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("language", ["python", "r"])
-def test_other_tools_print_the_same_means(tmp_path, language):
+@pytest.mark.parametrize(("language", "package"), [("python", None), ("r", None), ("r", "nanoparquet")])
+def test_other_tools_print_the_same_means(tmp_path, language, package):
     """This test will export the sample and execute the page's blocks, those of R where R is installed."""
     if language == "r" and shutil.which("Rscript") is None:
         pytest.skip("Rscript is not installed: apt-get install --no-install-recommends r-base-core")
+    if package is not None:
+        found = subprocess.run(["Rscript", "-e", f"library({package})"], capture_output=True, check=False)
+        if found.returncode != 0:
+            pytest.skip(f"R has no package {package}: Rscript -e 'install.packages(\"{package}\")'")
     parts = (ROOT / "docs/how-to/other-tools.md").read_text().split("\n## ")
-    parts = [part for part in parts if part.startswith("Export") or f"```{language}\n" in part]
+    packaged = "R with nanoparquet"
+    parts = [
+        part
+        for part in parts
+        if part.startswith("Export")
+        or (f"```{language}\n" in part and part.startswith(packaged) == (package is not None))
+    ]
     shutil.copytree(ROOT / "analysis/weir/sample/quick", tmp_path / "results/quick")
     done = execute("\n## ".join(["", *parts]), tmp_path)
     assert [(title, printed) for title, printed, _ in done] == [(title, text) for title, _, text in done]

@@ -33,10 +33,23 @@ for app_class in study.classes:
     display(notebooks.grid(*study.captioned(app_class.name)))
 
 # %% [markdown]
+# ## Best level of each factor
+#
+# The level with the shortest response time over all cells, at the objective's quantile and at the 99th
+# percentile. All pairs of levels are judged together. `study.best("video", "response_p99_ms", "filesystem")`
+# also compares each other level with the best one.
+
+# %%
+for factor in study.factors:
+    for app_class in study.classes:
+        for metric in dict.fromkeys([objective_metric(app_class)[0], "response_p99_ms"]):
+            print(study.best(app_class.name, metric, factor)[0])
+
+# %% [markdown]
 # ## Controls
 #
-# Choose class, metric, quantile of response time, and the factor along the axis. (In a page or a file there
-# is no kernel: nothing is shown here.)
+# Choose class, metric, quantile of response time, and the factor along the axis. Below the figure: the best
+# level of the factor, and the estimates. (In a page or a file there is no kernel: nothing is shown here.)
 
 # %% tags=["controls"]
 study.controls()

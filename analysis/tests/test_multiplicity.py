@@ -133,6 +133,37 @@ def test_a_false_difference_is_found_in_at_most_6_of_100_studies(comparisons, gr
         assert outside / tries <= most, (n, outside / tries)
 
 
+@pytest.mark.parametrize("levels", [3, 6])
+def test_of_all_pairs_a_false_difference_is_found_in_at_most_6_of_100_studies(levels):
+    rng = np.random.default_rng(levels)
+    for n, spread in ((3, 1), (10, 1), (5, 10)):
+        tries, wrong, outside = 400, 0, 0
+        for _ in range(tries):
+            # The last level has another spread.
+            spreads = np.array([1] * (levels - 1) + [spread])[:, None]
+            values = rng.normal(0, 2, n) + rng.normal(0, 1, (levels, n)) * spreads
+            pairs = [(i, j) for i in range(levels) for j in range(i + 1, levels)]
+            family = [Paired(dict(enumerate(values[j] - values[i])), i) for i, j in pairs]
+            judged = judge(family, all_pairs=True)
+            wrong += any(one.adjusted_p <= 0.05 for one in judged)
+            outside += any(one.low > 0 or one.high < 0 for one in judged)
+        print(f"{levels} levels, n = {n}: studies with a difference found {wrong / tries}, {outside / tries}")
+        most = 0.06 + 2 * math.sqrt(0.06 * 0.94 / tries)
+        assert max(wrong, outside) / tries <= most, (n, wrong / tries, outside / tries)
+
+
+def test_the_common_variance_of_all_pairs_is_that_of_levels_and_blocks():
+    values = np.random.default_rng(1).normal(0, 1, (4, 6))
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    found = judge([Paired(dict(enumerate(values[j] - values[i])), i) for i, j in pairs], all_pairs=True)
+    with_first = judge([Paired(dict(enumerate(values[j] - values[0]))) for j in range(1, 4)])
+    assert {one.degrees for one in found} == {15} == {one.degrees for one in with_first}
+    # The same errors, and a wider interval: it is one of six comparisons.
+    for of_all, of_three in zip(found[:3], with_first, strict=True):
+        assert of_all.p == pytest.approx(of_three.p)
+        assert of_all.low < of_three.low < of_three.high < of_all.high
+
+
 def test_spreads_that_differ_between_cells_cause_no_false_differences():
     rng = np.random.default_rng(5)
     tries, wrong = 300, 0

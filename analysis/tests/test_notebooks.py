@@ -270,8 +270,11 @@ def test_figures_of_any_study(tmp_path, monkeypatch, capsys):
     synthetic.write_study(results / "mine", loads=(0.5,), repetitions=2, duration_s=1.0)
     assert notebooks.unread(results) == ["mine"]
     monkeypatch.setattr(paper_registry, "run_missing", lambda *_: [])
+    # Of a paper that was executed before.
+    shutil.copytree(locate.JUDGED / "traces", results / "traces")
     assert main(["figures", "--study", "mine"]) == 0
-    assert "mine (mine)" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "mine (mine)" in said and "S-T2" not in said
     made = nbformat.read(results / "notebooks/mine.ipynb", as_version=4)
     assert [c.source for c in made.cells if "parameters" in c.metadata.get("tags", ())] == ["NAME = 'mine'"]
     assert (results / "notebooks/mine.html").exists() and list((results / "mine/figures").glob("yours-*.pdf"))
@@ -295,7 +298,28 @@ def test_the_first_page_says_what_each_notebook_shows(empty):
     (cell,) = nbformat.reads(lab.start_page(empty), as_version=4).cells
     for name in notebooks.names():
         assert f"[{name}]({name}.ipynb)" in cell.source
-    assert "sample of quick" in cell.source and "skipped: no results of shenoy" in cell.source
+    rows = {row.split("|")[1].strip(): row for row in cell.source.splitlines() if row.startswith("| [")}
+    assert "| sample of quick |" in rows["[00-quick-tour](00-quick-tour.ipynb)"]
+    of_shenoy = rows["[partitioned_vs_integrated_shenoy](partitioned_vs_integrated_shenoy.ipynb)"]
+    assert "| as committed; yours: make figures STUDY=shenoy |" in of_shenoy
+    assert not any("skipped" in row for row in rows.values())
+
+
+def test_the_first_page_of_a_clone_without_a_binary_shows_the_traces_as_committed(empty, monkeypatch):
+    monkeypatch.setenv(locate.BINARY_VARIABLE, str(empty / "weir"))
+    (cell,) = nbformat.reads(lab.start_page(empty), as_version=4).cells
+    (row,) = (row for row in cell.source.splitlines() if row.startswith("| [traces]"))
+    assert "| as committed; yours: set WEIR_BINARY to the weir binary |" in row
+
+
+def test_jupyterlab_follows_a_dark_system():
+    """The server finds the settings that `make lab` gives it, as a browser would ask for them."""
+    from jupyterlab_server.config import ConfigManager
+
+    paths = [lab.environment(Path("results"))["JUPYTER_CONFIG_PATH"].split(os.pathsep)[0]]
+    overrides = ConfigManager(read_config_path=[f"{path}/labconfig" for path in paths])
+    theme = overrides.get("default_setting_overrides")["@jupyterlab/apputils-extension:themes"]
+    assert theme == {"adaptive-theme": True}
 
 
 def get(url, token=None):

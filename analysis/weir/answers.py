@@ -154,15 +154,21 @@ def answers(study: Study, table: pl.DataFrame, factor: str | None = None) -> lis
     kept = compared(study, table, factor)
     family = [Paired(gaps, answer.class_name) for answer, gaps in kept if gaps]
     if study.precision is not None:
-        done = [_at_last_look(study, answer, gaps, kept) if gaps else answer for answer, gaps in kept]
+        done = [at_last_look(study, answer, gaps, kept) if gaps else answer for answer, gaps in kept]
     else:
         judged = iter(judge(family) if family else [])
-        done = [_judged(answer, gaps, next(judged), len(family)) if gaps else answer for answer, gaps in kept]
+        done = [
+            as_judged(answer, gaps, next(judged), len(family)) if gaps else answer for answer, gaps in kept
+        ]
     return sorted(done, key=lambda answer: -_distance(answer.ratio))
 
 
 def compared(
-    study: Study, table: pl.DataFrame, factor: str | None = None, metric: str | None = None
+    study: Study,
+    table: pl.DataFrame,
+    factor: str | None = None,
+    metric: str | None = None,
+    baseline: Level | None = None,
 ) -> list[tuple[Answer, dict[int, float]]]:
     """The answers before they are judged, each with the logarithm of its ratio by block, if it has any.
 
@@ -171,11 +177,12 @@ def compared(
         table: one row per valid run and class.
         factor: the factor; `main_factor` if None.
         metric: the metric; that of each class's objective if None.
+        baseline: the level that others are compared with; `baseline_of` if None.
     """
     factor = factor or main_factor(study)
     if factor is None or table.is_empty():
         return []
-    baseline = str(baseline_of(study, factor))
+    baseline = str(baseline_of(study, factor) if baseline is None else baseline)
     levels = [str(level) for level in study.factors[factor] if str(level) != baseline]
     table = table.with_columns(pl.col(factor).cast(pl.String))
     table, testbed = answering(study, table)
@@ -263,7 +270,8 @@ def _compared(
     return replace(blank, ratio=math.exp(mean), n=n, cells=cells.height, agree=agree, note=""), by_block
 
 
-def _judged(answer: Answer, gaps: dict[int, float], judged: Judged, family: int) -> Answer:
+def as_judged(answer: Answer, gaps: dict[int, float], judged: Judged, family: int) -> Answer:
+    """An answer with the interval that it has in a family of this size, and what would settle it."""
     low, high, p = judged.low, judged.high, judged.adjusted_p
     if low is None or high is None:
         note = "one repetition" if answer.n == 1 else "all repetitions are equal"
@@ -276,7 +284,7 @@ def _judged(answer: Answer, gaps: dict[int, float], judged: Judged, family: int)
     return replace(answer, low=math.exp(low), high=math.exp(high), p=p, needed=needed)
 
 
-def _at_last_look(
+def at_last_look(
     study: Study, answer: Answer, gaps: dict[int, float], all_answers: list[tuple[Answer, dict[int, float]]]
 ) -> Answer:
     """An answer judged by the repeated confidence interval of the last decision about `precision`."""

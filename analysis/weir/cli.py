@@ -450,7 +450,8 @@ def _figures(options: argparse.Namespace, console: Console) -> Outcome:
             drawn.append({"notebook": name, "study": study, "results": of, "files": files})
             console.print(f"{title} ({of}): {', '.join(map(str, paths))}", soft_wrap=True)
     claims = present.claims(results)
-    if claims.height:
+    # A study of one's own has none: those of papers that were executed before are not its.
+    if claims.height and any(one["notebook"] in paper_registry.papers() for one in drawn):
         _print(console, claims, "claims")
     enough = len(options.names) or bool(options.study)
     code = 1 if failed else 2 if len(drawn) < enough else 0

@@ -19,7 +19,7 @@ from weir.errors import InputError, Skipped
 
 #: The page that JupyterLab opens, beside the sources. It is written at each start, and ignored by git.
 START = "start.ipynb"
-#: Settings of JupyterLab: no question whether to fetch news.
+#: Settings of JupyterLab: no question whether to fetch news, light or dark as the system is.
 CONFIG = Path(__file__).parent / "lab_config"
 #: Seconds between two looks whether JupyterLab listens.
 _LOOK_S = 0.1
@@ -122,7 +122,10 @@ def start_page(results: Path) -> str:
     for name in [*first, *(name for name in notebooks.names() if name not in first)]:
         try:
             shows = notebooks.check(name, results, "quick")
-        except (Skipped, InputError) as error:
+        except Skipped as error:
+            # Every notebook is committed with its outputs.
+            shows = f"as committed; yours: {error.remedy}"
+        except InputError as error:
             shows = str(error)
         about = _ABOUT.get(name, "Claims of a paper")
         rows.append(f"| [{name}]({name}.ipynb) | {about} | {shows.replace('|', ' ')} |")
@@ -132,6 +135,10 @@ def start_page(results: Path) -> str:
             "# weir: notebooks",
             "",
             "Open a notebook, then *Run > Run All Cells*.",
+            "",
+            "*As committed*: the notebook has figures and tables of results that are too large for the "
+            "repository. Without results of your own, cells that you run say `skipped` in place of them; "
+            "`git checkout NAME.ipynb` brings them back.",
             "",
             "| notebook | shows | results |",
             "| :--- | :--- | :--- |",

@@ -157,12 +157,22 @@ def variances_agree(variances: ArrayLike, degrees: ArrayLike) -> bool:
     return bool(special.chdtrc(variances.size - 1, statistic / correction) >= HOMOGENEITY)
 
 
-def judge(family: Sequence[Paired], confidence: float = CONFIDENCE) -> list[Judged]:
+def judge(
+    family: Sequence[Paired], confidence: float = CONFIDENCE, *, all_pairs: bool = False
+) -> list[Judged]:
     """Judges every comparison of a family: simultaneous intervals, p and Holm's adjusted p.
 
     Where the variances of the comparisons agree (`variances_agree`), they are pooled, and the intervals are
     Dunnett's. Otherwise each comparison stands on its own variance, and the intervals are Bonferroni's. A
     comparison of one block has an interval only where variances are pooled.
+
+    Args:
+        family: the comparisons.
+        confidence: the probability that all intervals hold their differences.
+        all_pairs: the family has every pair of some levels, and a group is the pairs with one baseline. The
+            first group has all other levels, so the common variance is that of its levels and blocks. The
+            pairs are dependent: the intervals are Sidak's (Journal of the American Statistical Association
+            62, 1967), which hold under any correlation. A baseline may then be chosen by the results.
 
     Raises:
         ValueError: a difference is not finite, or a comparison has none.
@@ -172,11 +182,13 @@ def judge(family: Sequence[Paired], confidence: float = CONFIDENCE) -> list[Judg
         raise ValueError("a comparison needs finite differences, and at least one")
     level = (1 - confidence) * ALLOWANCE
     variances = [float(x.var(ddof=1)) if x.size > 1 else 0.0 for x in samples]
-    common, degrees = pooled_variance(family) if len(family) > 1 else (0.0, 0)
+    names = [one.group for one in family]
+    of_all = [one for one in family if one.group == names[0]] if all_pairs else family
+    common, degrees = pooled_variance(of_all) if len(family) > 1 else (0.0, 0)
     pooled = common > 0 and variances_agree(variances, [x.size - 1 for x in samples])
     if pooled:
-        names = [one.group for one in family]
-        reach = simultaneous_t([names.count(name) for name in dict.fromkeys(names)], degrees, 1 - level)
+        sizes = [1] * len(family) if all_pairs else [names.count(name) for name in dict.fromkeys(names)]
+        reach = simultaneous_t(sizes, degrees, 1 - level)
     judged = []
     for x, own in zip(samples, variances, strict=True):
         variance, of = (common, degrees) if pooled else (own, x.size - 1)

@@ -148,7 +148,10 @@ def check(notebook: str, results: Path, study: str) -> str:
     elif (paper := papers()[notebook]).studies:
         path = next(iter(load_paper(paper.studies, results).values())).path
     else:
-        BinaryCache.find(results)
+        try:
+            BinaryCache.find(results)
+        except InputError as error:
+            raise Skipped(f"no binary weir ({error.problem})", error.remedy) from error
         return "generated"
     return f"sample of {path.name}" if locate.is_sample(path) else path.name
 

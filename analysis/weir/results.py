@@ -10,6 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from weir import answers, locate, plans, present, statistics, support
+from weir.best import best
 from weir.course import course
 from weir.errors import InputError, Skipped
 from weir.labels import label, objective_text
@@ -213,6 +214,25 @@ class Study:
         """
         return [answer.sentence() for answer in answers.answers(self.loaded, self.runs, factor)]
 
+    def best(
+        self, class_name: str | None = None, metric: str | None = None, factor: str | None = None
+    ) -> list[str]:
+        """The level of a factor with the shortest response time, and against which others that is settled.
+
+        The first sentence is about the level, each other one about one other level relative to it. All pairs
+        of levels are one family, since the level is chosen by the results.
+
+        Args:
+            class_name: the class; the first if None.
+            metric: a metric of response time, as `response_p99_ms`; that of the class's objective if None.
+            factor: the factor; the first varied one whose levels are names if None.
+
+        Raises:
+            InputError: there is no such class or varied factor, or the metric is no response time.
+        """
+        name = class_name or self.classes[0].name
+        return best(self.loaded, self.runs, name, metric, factor).sentences()
+
     def table(self, class_name: str) -> pl.DataFrame:
         """The results of one class as text: a row per cell, a column per metric, with intervals."""
         return present.results(self.loaded, self.runs, class_name)
@@ -276,9 +296,9 @@ class Study:
         return study_figures.tail(self.loaded, class_name or self.classes[0].name)
 
     def controls(self) -> Any:
-        """Controls for class, metric, quantile and factor, with the figure and table that belong to them.
+        """Controls for class, metric, quantile and factor, with figure, best level and table.
 
-        They need the extra `lab`.
+        The best level is that of response times, by the chosen factor. The controls need the extra `lab`.
         """
         import ipywidgets as widgets
         from IPython.display import display
@@ -292,6 +312,8 @@ class Study:
             except ValueError as error:
                 print(error)
                 return
+            if metric == RESPONSE and (factor or answers.main_factor(self.loaded)):
+                print(*self.best(class_name, column, factor or None), sep="\n")
             rows = self.summary(column).filter(pl.col("class") == class_name)
             display(interactive(rows))
 
