@@ -61,10 +61,10 @@ print(*study.answers("architecture"), sep="\n")
 
 # %%
 columns = ["class", "scheduler", "estimate", "low", "high", "n", "p", "settled"]
-study.comparisons("architecture", baseline="partitioned").select(columns)
+study.effects("architecture", baseline="partitioned").select(columns)
 
 # %%
-ratios = study.plot_comparisons("architecture", baseline="partitioned")
+ratios = study.plot_effects("architecture", baseline="partitioned")
 notebooks.show(study.loaded, ratios, "tour-architecture")
 
 # %% [markdown]

@@ -65,7 +65,7 @@ for factor in study.factors:
     print(*study.answers(factor), sep="\n")
     for metric in ("response_p95_ms", "requests_per_s"):
         try:
-            figure = study.plot_comparisons(factor, metric)
+            figure = study.plot_effects(factor, metric)
         except ValueError as error:
             print(f"{factor}: {error}")
         else:

@@ -51,7 +51,7 @@ def test_frame_summary_comparisons_plan_and_export_have_the_label(results, tmp_p
     assert set(study.frame()["label"]) == {"6.12", "6.18"}
     assert set(study.plan["label"]) == {"6.12", "6.18"} and study.plan.height == 16
     assert set(study.summary()["label"]) == {"6.12", "6.18"}
-    ratios = study.comparisons("label", "response_mean_ms").filter(pl.col("class") == "video")
+    ratios = study.effects("label", "response_mean_ms").filter(pl.col("class") == "video")
     # Paired by block: both labels have the same requests.
     assert set(ratios["n"]) == {4} and (ratios["estimate"] > 1.3).all()
     export(study.loaded, tmp_path / "tables")

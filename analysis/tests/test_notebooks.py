@@ -197,7 +197,7 @@ def test_a_study_is_one_object(empty):
         found = study.summary("response_p95_ms").filter(pl.col("class") == name)
         assert found.drop("quantile_shown").equals(wanted)
         assert set(found["estimand"]) == {"geometric mean of runs"} and (found["low"] > 0).all()
-    found = study.comparisons("architecture", baseline="partitioned")
+    found = study.effects("architecture", baseline="partitioned")
     others = ["class", *(name for name in study.factors if name != "architecture")]
     wanted = compare(table, "response_p95_ms", "architecture", "partitioned", others)
     assert found.drop("settled").equals(wanted)
@@ -214,10 +214,10 @@ def test_a_study_is_one_object(empty):
     html = study._repr_html_()
     assert "Study quick" in html and "12 valid" in html and "sample" in html
     assert "response_p95_ms" in study.metrics
-    for figure in (study.plot(), study.plot_comparisons("scheduler"), study.plot_tail("video")):
+    for figure in (study.plot(), study.plot_effects("scheduler"), study.plot_tail("video")):
         assert figure.axes
     with pytest.raises(InputError, match="varied factors: scheduler, architecture"):
-        study.comparisons("filesystem")
+        study.effects("filesystem")
 
 
 def test_a_study_without_results_names_the_command(empty):

@@ -161,7 +161,7 @@ class Study:
             parts.append(found.join(kept.unique(), on=["class", *by], how="left", nulls_equal=True))
         return pl.concat(parts)
 
-    def comparisons(
+    def effects(
         self,
         factor: str,
         metric: str = "response_p95_ms",
@@ -169,7 +169,7 @@ class Study:
         *,
         as_difference: bool = False,
     ) -> pl.DataFrame:
-        """Each level of a factor relative to the baseline in each cell, paired by block, with intervals.
+        """The effect of each level of a factor against the baseline, in each cell, by block, with intervals.
 
         All rows are one family: `settled` says whether Holm's adjusted `p` excludes no change.
 
@@ -272,7 +272,7 @@ class Study:
         rows = self.runs.filter(pl.col("class") == name)
         return study_figures.intervals(self.loaded, rows, metric, limit=self._limit(name, metric), x=x)
 
-    def plot_comparisons(
+    def plot_effects(
         self,
         factor: str,
         metric: str = "response_p95_ms",
@@ -280,7 +280,7 @@ class Study:
         *,
         as_difference: bool = False,
     ) -> Figure:
-        """The figure of `comparisons`."""
+        """The figure of `effects`."""
         if baseline is None:
             baseline = reference_level(self.loaded, factor, ())
         return study_figures.ratios(
