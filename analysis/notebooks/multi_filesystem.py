@@ -10,6 +10,7 @@ import polars as pl
 from IPython.display import display
 
 from weir import notebooks, present
+from weir.best import best
 from weir.plots import study_figures
 from weir.plots.layout import reference_level
 from weir.report_figures import exhibits, objective_metric
@@ -41,6 +42,16 @@ for app_class in study.classes:
 reference = reference_level(study, "filesystem", ("raw", "ext4"))
 by_filesystem = study_figures.ratios(study, table, "response_p95_ms", "filesystem", reference)
 notebooks.show(study, by_filesystem, "ratio-filesystem")
+
+# %% [markdown]
+# ## Which file system is best, and is it settled?
+#
+# By the 99th percentile of response time. The best one is chosen by the results, so it is judged among all
+# pairs of file systems.
+
+# %%
+for app_class in study.classes:
+    print(*best(study, table, app_class.name, "response_p99_ms", "filesystem").sentences(), sep="\n")
 
 # %% [markdown]
 # ## Queueing delay and service time
