@@ -255,15 +255,3 @@ def test_a_run_chooses_as_a_replay_does(bench):
         submissions[name] = replayed["submission"]
     assert not submissions["slow"]["fixed_buffers"] and submissions["fast"]["fixed_buffers"]
     assert all(0 < one["nothing_ns"] < 10**6 for one in submissions.values())
-
-
-def test_no_request_to_a_file_waits_for_a_tag(bench):
-    """Without a scheduler and with 4 tags, submission to a file system would block: workers submit."""
-    study = bench.folder / "tags.yml"
-    of_files = STUDY.replace('profile: "null"', "profile: hdd-7200").replace("raw,", "ext4,")
-    study.write_text(of_files.format(name="tags", rate=0.6).replace("queue_depth: 64", "queue_depth: 4"))
-    code, told = bench.play(study)
-    assert code == 0, told
-    (run,) = bench.run_folders("tags").values()
-    replayed = json.loads((run / "observed.json").read_text())["replay"]
-    assert sum(target["handed_to_workers"] for target in replayed["targets"]) == replayed["planned"] > 0

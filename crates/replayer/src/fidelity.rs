@@ -26,7 +26,7 @@ pub struct TargetReport {
     pub note: String,
     /// Requests that were enlarged to the alignment of direct transfers.
     pub rounded: u64,
-    /// Requests sent to kernel worker threads because direct submission had blocked, or would block.
+    /// Requests sent to kernel worker threads because direct submission had blocked.
     pub handed_to_workers: u64,
 }
 
@@ -287,7 +287,7 @@ impl Recorder {
             }
             if target.handed_to_workers > 0 {
                 notes.push(format!(
-                    "submission blocks, or would: {} requests went to kernel worker threads",
+                    "submission blocked: {} requests went to kernel worker threads",
                     target.handed_to_workers
                 ));
             }

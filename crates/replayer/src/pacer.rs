@@ -116,7 +116,7 @@ impl<'a> Pacer<'a> {
             wake: WakeDelay::new(),
             spinning: SpinBudget::new(monotonic_ns()),
             rest: (scheduling == Scheduling::Fifo).then(|| Rest::new(monotonic_ns())),
-            blocking: targets.targets.iter().map(Blocking::of).collect(),
+            blocking: targets.targets.iter().map(|_| Blocking::default()).collect(),
             switches: thread::voluntary_switches(),
             recorder: Recorder::new(&targets.targets, epoch_ns, scheduling, submission)?,
             completions: Vec::new(),

@@ -42,10 +42,6 @@ impl OpenFile {
     pub fn fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
-
-    pub fn metadata(&self) -> io::Result<Metadata> {
-        self.file.metadata()
-    }
 }
 
 /// A target and everything in it.
