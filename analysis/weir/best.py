@@ -16,9 +16,6 @@ from weir.load import Level, Study
 from weir.multiplicity import Paired, judge
 from weir.study import objective_metric
 
-#: Metrics that this module compares: less is better.
-_TIMES = ("response_", "_ms")
-
 
 @dataclass(frozen=True)
 class Best:
@@ -87,7 +84,7 @@ def best(
         known = ", ".join(one.name for one in study.classes)
         raise InputError(path, f"has no class `{class_name}`", f"classes: {known}")
     metric = metric or objective_metric(app_class)[0]
-    if metric not in table.columns or not (metric.startswith(_TIMES[0]) and metric.endswith(_TIMES[1])):
+    if metric not in table.columns or not (metric.startswith("response_") and metric.endswith("_ms")):
         raise InputError(path, f"`{metric}` is no metric of response time", "for example: response_p99_ms")
     factor = factor or main_factor(study)
     if factor is None or factor not in study.varied:

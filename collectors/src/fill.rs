@@ -66,8 +66,11 @@ fn key(row: &BlockRequest) -> Key {
 
 impl Gaps {
     /// Adds a row if it has no completion. First, all rows must be noted.
+    ///
+    /// A write that is durable, or that a flush precedes, is not filled: its data may complete before the request, with the same key.
     pub fn note(&mut self, row: &BlockRequest) {
-        if row.completed_ns.is_none() && row.issued_ns.is_some() {
+        let in_flush_sequence = row.flags.split('|').any(|flag| matches!(flag, "fua" | "preflush"));
+        if row.completed_ns.is_none() && row.issued_ns.is_some() && !in_flush_sequence {
             self.by_key.entry(key(row)).or_default();
             self.sectors.insert(row.sector);
         }
@@ -162,6 +165,16 @@ mod tests {
         assert_eq!(rows[0].completed_ns, Some(9_000));
         let mut rows = [row(8, 1_000, None), row(8, 2_000, Some(2_960))];
         assert_eq!(filled(&mut rows, &[completion(8, 3_000)]), 0);
+    }
+
+    #[test]
+    fn the_data_of_a_durable_write_are_not_its_completion() {
+        for flags in ["sync|fua", "preflush", "sync|fua|preflush"] {
+            let mut rows = [BlockRequest { flags: flags.into(), ..row(8, 1_000, None) }];
+            assert_eq!(filled(&mut rows, &[completion(8, 2_000)]), 0, "{flags}");
+        }
+        let mut rows = [BlockRequest { flags: "sync|meta".into(), ..row(8, 1_000, None) }];
+        assert_eq!(filled(&mut rows, &[completion(8, 2_000)]), 1);
     }
 
     #[test]

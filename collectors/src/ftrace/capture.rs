@@ -323,32 +323,52 @@ impl Capture {
         Ok(records)
     }
 
-    /// Calls `each` with the events as records of blktrace(8), in order of time. Those of the last polls are in memory.
-    fn each_record(&self, mut each: impl FnMut(Record)) -> Result<(), Error> {
+    /// Calls `each` with every page of the stream and its CPU.
+    fn each_page(&self, mut each: impl FnMut(u32, &[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let io = |source| Error::Io { path: self.directory.clone(), source };
         let mut stream = self.stream.try_clone().map_err(io)?;
         stream.seek(SeekFrom::Start(0)).map_err(io)?;
         let mut stream = BufReader::with_capacity(1 << 18, stream);
-        let mut decoder = self.decoder.clone();
         let mut page = Vec::new();
+        while let Some(cpu) = next_page(&mut stream, &mut page).map_err(io)? {
+            each(cpu, &page)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the records of a page.
+    fn records_of(
+        &self,
+        decoder: &mut Decoder,
+        cpu: u32,
+        page: &[u8],
+        mut each: impl FnMut(Record),
+    ) -> Result<(), Error> {
+        for event in self.layout.events(page) {
+            let event = event.map_err(|error| Error::Ftrace(error.to_string()))?;
+            decoder.records(cpu, event.time_ns, event.data, &mut each);
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the events as records of blktrace(8), in order of time. Those of the last polls are in memory.
+    fn each_record(&self, mut each: impl FnMut(Record)) -> Result<(), Error> {
+        let mut decoder = self.decoder.clone();
         // By time and place in the stream: a name stays before the record that contains it.
         let (mut waiting, mut place) = (BTreeMap::new(), 0u64);
-        while let Some(cpu) = next_page(&mut stream, &mut page).map_err(io)? {
+        self.each_page(|cpu, page| {
             if cpu == POLLED {
                 let began_ns = page.first_chunk().map_or(0, |bytes| i64::from_ne_bytes(*bytes));
                 let complete_ns = u64::try_from(began_ns).unwrap_or(0).saturating_sub(STAMP_NS);
                 let later = waiting.split_off(&(complete_ns, 0));
                 std::mem::replace(&mut waiting, later).into_values().for_each(&mut each);
-                continue;
+                return Ok(());
             }
-            for event in self.layout.events(&page) {
-                let event = event.map_err(|error| Error::Ftrace(error.to_string()))?;
-                decoder.records(cpu, event.time_ns, event.data, |record: Record| {
-                    waiting.insert((record.time_ns, place), record);
-                    place += 1;
-                });
-            }
-        }
+            self.records_of(&mut decoder, cpu, page, |record| {
+                waiting.insert((record.time_ns, place), record);
+                place += 1;
+            })
+        })?;
         waiting.into_values().for_each(each);
         Ok(())
     }
@@ -358,26 +378,15 @@ impl Capture {
     /// # Errors
     /// As [`Capture::records`].
     pub fn each_completion(&self, epoch_ns: i64, mut each: impl FnMut(Completion)) -> Result<(), Error> {
-        let io = |source| Error::Io { path: self.directory.clone(), source };
-        let mut stream = self.stream.try_clone().map_err(io)?;
-        stream.seek(SeekFrom::Start(0)).map_err(io)?;
-        let mut stream = BufReader::with_capacity(1 << 18, stream);
         let mut decoder = self.decoder.clone();
-        let mut page = Vec::new();
-        while let Some(cpu) = next_page(&mut stream, &mut page).map_err(io)? {
+        self.each_page(|cpu, page| {
             if cpu == POLLED {
-                continue;
+                return Ok(());
             }
-            for event in self.layout.events(&page) {
-                let event = event.map_err(|error| Error::Ftrace(error.to_string()))?;
-                decoder.records(cpu, event.time_ns, event.data, |record: Record| {
-                    if let Some(completion) = Completion::of(&record, &self.devices, epoch_ns) {
-                        each(completion);
-                    }
-                });
-            }
-        }
-        Ok(())
+            self.records_of(&mut decoder, cpu, page, |record| {
+                Completion::of(&record, &self.devices, epoch_ns).into_iter().for_each(&mut each);
+            })
+        })
     }
 
     /// Rows and their reconciliation.
