@@ -31,13 +31,29 @@ def test_the_binary_hands_an_archive_to_the_analysis(archive, tmp_path):
     folder = tmp_path / "quick"
     # Raw runs in it are verified by the binary alone.
     done = weir("verify", folder / "results/quick")
-    assert done.returncode == 0 and "12 runs: 12 as they were written" in done.stdout
+    assert done.returncode == 0 and "39 runs: 39 as they were written" in done.stdout
     next(folder.glob("results/quick/*/requests.parquet")).unlink()
     done = weir("verify", folder, "--json")
     assert done.returncode == 1
     found = json.loads(done.stdout)
     assert not found["verified"]
     assert found["problems"][0]["problem"] == "is missing: SHA256SUMS lists it"
+
+
+def test_runs_of_an_archive_are_repeated_from_its_plan(archive, tmp_path):
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    theirs, ours = tmp_path / "quick/results/quick", tmp_path / "again"
+    done = weir("simulate", theirs / "plan.json", "--out", ours)
+    assert done.returncode == 0, done.stderr
+    assert (ours / "quick/plan.json").read_bytes() == (theirs / "plan.json").read_bytes()
+    done = weir("compare", theirs, ours / "quick")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("\n16 comparisons: 16 same.\n")
+    # A plan that is there is left as it is.
+    (ours / "quick/plan.json").write_text("{}")
+    assert weir("simulate", theirs / "plan.json", "--out", ours).returncode == 0
+    assert (ours / "quick/plan.json").read_text() == "{}"
 
 
 def test_an_archive_is_verified_alone(archive, tmp_path):

@@ -3,7 +3,7 @@
 #
 # A study asks a question. Its runs are repetitions of cells: combinations of the levels of its factors. This
 # notebook shows what one object, `weir.Study`, gives. It reads `results/quick`, or the sample of the study
-# `quick` that comes with weir: 12 runs in virtual time on two modelled 7200 rpm disks.
+# `quick` that comes with weir: 27 runs on block devices and 12 in virtual time, on modelled 7200 rpm disks.
 
 # %%
 import polars as pl
@@ -60,7 +60,7 @@ notebooks.show(study.loaded, study.plot("deadline_miss_share", "video"), "tour-v
 print(*study.answers("architecture"), sep="\n")
 
 # %%
-columns = ["class", "scheduler", "estimate", "low", "high", "n", "p", "settled"]
+columns = ["class", "scheduler", "filesystem", "estimate", "low", "high", "n", "p", "settled"]
 study.effects("architecture", baseline="partitioned").select(columns)
 
 # %%

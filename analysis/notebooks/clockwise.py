@@ -17,7 +17,7 @@
 # Diagrams (Figs. 1.1, 4.1 to 4.3, 5.1 to 5.6, Tables 2.1 and 6.1), oscilloscope pictures (Figs. 4.8, 4.9,
 # 4.11, 4.12 and 4.15) are not here. The load of the processor (Table 7.2) is a claim without results.
 
-# %% tags=["whole"]
+# %%
 from papers.clockwise import (
     admission,
     bus_claims,
@@ -48,6 +48,8 @@ from weir.paper_notebook import PaperNotebook
 
 paper = PaperNotebook.open("clockwise")
 binary = paper.binary
+
+# %% tags=["whole"]
 paper.describe()
 
 # %% [markdown]
@@ -79,7 +81,7 @@ sprite = Sprite.load(binary)
 paper.claim(workload_claims.users(sprite))
 notebooks.grid(sprite.table())
 
-# %%
+# %% tags=["whole"]
 cello = Cello.load(binary)
 paper.claim(workload_claims.server(cello))
 paper.claim(workload_claims.workstation(cello))
@@ -247,9 +249,7 @@ paper.show(set_figures.delta_l(curves), "fig-6-4")
 # CELLO disks.
 
 # %%
-tables = {
-    name: results.table(study) for name, study in paper.studies.items() if name not in ("crosstalk", "qos")
-}
+tables = results.Tables(paper.studies)
 rotation = tables["rotation"]
 paper.claim(layout_claims.rotation(rotation, tables["orderings"]))
 paper.show(layout_figures.by_disk(rotation), "fig-6-5")

@@ -21,7 +21,7 @@ from papers.traces.video import MotionJpeg, Mpeg
 from weir import notebooks
 from weir.paper_notebook import PaperNotebook
 
-paper = PaperNotebook.open("traces", has_studies=False)
+paper = PaperNotebook.open("traces")
 print(paper.binary.describe_recordings())
 
 # %% [markdown]

@@ -6,12 +6,14 @@ follow from the arrivals; a scheduler's speed is a factor on the service time. I
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from weir import manifest
+from weir import locate, manifest
+from weir.plan import read_plan
 
 SPEED = {"none": 1.0, "mq-deadline": 0.7, "bfq": 0.8}
 CLASSES = [
@@ -93,6 +95,19 @@ def write_study(
         if sealed:
             seal(path / run["id"])
     return path
+
+
+def virtual_sample(folder: Path) -> Path:
+    """The sample of study `quick`, of its runs those in virtual time alone: 12, with their metrics.json."""
+    sample = locate.SAMPLE / "quick"
+    plan = read_plan(sample / "plan.json")
+    plan["runs"] = [run for run in plan["runs"] if run["testbed"] == "simulator"]
+    plan["factors"] |= {"filesystem": ["raw"], "testbed": ["simulator"]}
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text(json.dumps(plan | {"testbeds": ["simulator"]}, indent=2))
+    for run in plan["runs"]:
+        shutil.copytree(sample / run["id"], folder / run["id"])
+    return folder
 
 
 def write_run(folder: Path, run: dict, *, block_table: bool, slower: float = 1.0) -> None:

@@ -60,12 +60,12 @@ def values(text):
 def test_a_study_has_its_runs_and_results():
     found = values(as_openmetrics(registry([QUICK])).decode())
     study = load_study(QUICK)
-    assert found["weir_study_runs", "quick", "valid"] == len(study.valid_runs) == 12
+    assert found["weir_study_runs", "quick", "valid"] == len(study.runs_with("valid")) == 39
     assert found["weir_study_runs", "missing", "quick"] == 0
     table = class_table(study, keep=False)
-    for cell in table.partition_by("class", "scheduler", "architecture"):
+    for cell in table.partition_by("class", *study.factors):
         row = cell.row(0, named=True)
-        name = f"{row['scheduler']}, {row['architecture']}"
+        name = ", ".join(row[factor] for factor in study.factors)
         key = ("weir_study_result", *sorted([row["class"], name, "response_p95_ms", "quick"]))
         assert found[key] == pytest.approx(cell["response_p95_ms"].mean(), rel=1e-12)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import ro_crate
+import synthetic
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,9 +58,8 @@ def cited(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
-    """The sample results of study `quick` in a folder of results, with a `metrics.json` that is wrong."""
-    folder = tmp_path_factory.mktemp("results") / "quick"
-    shutil.copytree(locate.SAMPLE / "quick", folder, ignore=shutil.ignore_patterns(".weir"))
+    """Runs of study `quick` in virtual time in a folder of results, with a `metrics.json` that is wrong."""
+    folder = synthetic.virtual_sample(tmp_path_factory.mktemp("results") / "quick")
     run = load_study(folder).valid_runs[0]
     wrong = derive.run_metrics(run)
     wrong["classes"]["text"]["response_p95_ms"] += 1
@@ -200,7 +200,7 @@ def test_tables_read_by_mlcroissant_are_those_of_polars(unpacked):
     mlc = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed: make setup")
     read = mlc.Dataset(str(unpacked / croissant.NAME))
     assert not read.metadata.ctx.issues.errors and not read.metadata.ctx.issues.warnings
-    assert [one.id for one in read.metadata.record_sets] == ["requests", "runs-quick"]
+    assert [one.id for one in read.metadata.record_sets] == ["requests", "series", "runs-quick"]
     rows = pl.DataFrame(list(read.records("requests")), strict=False)
     rows = rows.rename({name: name.removeprefix("requests/") for name in rows.columns})
     rows = rows.with_columns(pl.col(pl.Binary).cast(pl.String))
@@ -559,6 +559,82 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(sample, cited, tmp_p
     with pytest.raises(DamagedError, match=r"requests\.parquet"):
         build.pack(studies, tmp_path / "other.tar", cited)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["quick.tar", "results"]
+
+
+RECORD = {
+    "system": {
+        "host_name": "storage7.example.org",
+        "command_line": "root=UUID=8 owner=doe",
+        "kernel_release": "6.12.3-doe+",
+    },
+    "devices": {"loop0": {"number": "7:0", "loop_backing": {"file": "/home/doe/disk", "direct_io": True}}},
+}
+
+
+def put_on_host(folder, record):
+    """Lets the runs of a study have been on a host with this record."""
+    for path in sorted(folder.glob("*/run.json")):
+        run = path.parent
+        (run / "host.json").write_text(json.dumps(record))
+        document = json.loads(unseal((run / "manifest.json").read_text())[0])
+        document["files"] = [entry for entry in document["files"] if entry["path"] != "host.json"]
+        entry = {"path": "host.json", "size_bytes": (run / "host.json").stat().st_size}
+        document["files"].append(entry | {"sha256": sha256_of(run / "host.json")})
+        (run / "manifest.json").write_text(seal(json.dumps(document, indent=2)))
+
+
+@pytest.fixture
+def identified(tmp_path):
+    """Results of study `quick`, on devices and in virtual time, with the name of a host."""
+    folder = shutil.copytree(
+        locate.SAMPLE / "quick", tmp_path / "results/quick", ignore=shutil.ignore_patterns(".weir")
+    )
+    put_on_host(folder, RECORD)
+    return folder
+
+
+def test_an_anonymous_archive_does_not_name_the_host(identified, tmp_path, capsys):
+    before = {path: path.read_bytes() for path in identified.rglob("*") if path.is_file()}
+    out = tmp_path / "blind.tar"
+    assert main(["pack", str(identified), "--anonymous", "--out", str(out)]) == 0
+    assert "still has the name" not in capsys.readouterr().out
+    with tarfile.open(out) as tar:
+        own = [m for m in tar.getmembers() if m.isfile() and not m.name.startswith("quick/software")]
+        content = {member.name: tar.extractfile(member).read() for member in own}
+    hidden = (b"storage7", b"owner=doe", b"-doe", b"/home/doe")
+    assert [name for name, text in content.items() if any(word in text for word in hidden)] == []
+    hosts = [json.loads(text) for name, text in content.items() if name.endswith("/host.json")]
+    assert len(hosts) == 39 and {one["system"]["host_name"] for one in hosts} == {"host-1"}
+    assert {one["system"]["kernel_release"] for one in hosts} == {"6.12.3-local-1"}
+    assert hosts[0]["devices"]["loop0"]["loop_backing"]["file"] == "disk"
+    assert main(["verify", str(out)]) == 0
+    assert not list(tmp_path.glob(".weir-*"))
+    known = {path: text for path, text in before.items() if path.name != "metrics.json"}
+    assert {path: path.read_bytes() for path in known} == known
+
+
+def test_what_still_names_the_host_is_told(identified, tmp_path, capsys):
+    (identified / "blocks.json").write_text('{"0": "storage7.example.org", "1": "localhost"}')
+    plan = json.loads((identified / "plan.json").read_text())
+    (identified / "plan.json").write_text(json.dumps(plan | {"note": "on storage7.example.org"}))
+    out = tmp_path / "blind.tar"
+    assert main(["pack", str(identified), "--anonymous", "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["named"] == ["quick/plan.json"]
+    with tarfile.open(out) as tar:
+        blocks = json.load(tar.extractfile("quick/results/quick/blocks.json"))
+    assert blocks == {"0": "host-1", "1": "host-2"}
+
+
+def test_authors_and_several_hosts_cannot_be_anonymous(identified, tmp_path, capsys):
+    cited = tmp_path / "CITATION.cff"
+    cited.write_text(CITATION)
+    out = ["--out", str(tmp_path / "blind.tar")]
+    assert main(["pack", str(identified), "--anonymous", "--citation", str(cited), *out]) == 2
+    assert "--anonymous: is given beside --citation, which names authors" in capsys.readouterr().err
+    put_on_host(identified, {"one": RECORD, "two": RECORD})
+    assert main(["pack", str(identified), "--anonymous", *out]) == 2
+    assert "ran on several hosts" in capsys.readouterr().err
+    assert not (tmp_path / "blind.tar").exists() and not list(tmp_path.glob(".weir-*"))
 
 
 def test_an_unknown_study_is_refused(tmp_path, capsys):

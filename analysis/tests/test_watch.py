@@ -33,11 +33,11 @@ NARROW = 40
 
 
 class Growing:
-    """A folder to which the runs of the sample are published one by one, in the plan's order."""
+    """A folder to which runs of the sample are published one by one, in the plan's order."""
 
     def __init__(self, folder: Path) -> None:
-        self.sample, self.folder = locate.SAMPLE / "quick", folder
-        folder.mkdir(parents=True)
+        self.sample, self.folder = synthetic.virtual_sample(folder.with_name("sample")), folder
+        folder.mkdir()
         shutil.copy(self.sample / "plan.json", folder)
         plan = json.loads((folder / "plan.json").read_text())
         self.ids = [entry["id"] for entry in sorted(plan["runs"], key=lambda entry: entry["order"])]

@@ -221,6 +221,11 @@ def parser() -> argparse.ArgumentParser:
         "--citation", type=Path, metavar="FILE", help="authors, licence, date and DOI: a CITATION.cff"
     )
     pack.add_argument(
+        "--anonymous",
+        action="store_true",
+        help="for double-blind review: without authors, names and command lines of hosts",
+    )
+    pack.add_argument(
         "--check", action="store_true", help="print the checklist of artifact evaluation, and write nothing"
     )
     _add_results(pack)

@@ -368,6 +368,8 @@ def _pack(options: argparse.Namespace, console: Console) -> Outcome:
     from weir.pack import build, citation
     from weir.pack.checklist import summary
 
+    if options.anonymous and options.citation:
+        raise InputError("--anonymous", "is given beside --citation, which names authors", "give one of them")
     cited = citation.read(options.citation) if options.citation else citation.Citation()
     studies = build.find(options.studies, options.results)
     if options.check:
@@ -378,9 +380,12 @@ def _pack(options: argparse.Namespace, console: Console) -> Outcome:
         code = int(any(item.outcome == "no" for item in items))
         return code, {"studies": [study.name for study in studies], "checklist": items}
     name = Path(options.studies[0]).resolve().name
-    packed = build.pack(studies, options.out or Path(f"{name}.tar"), cited)
+    out = options.out or Path(f"{name}.tar")
+    packed = build.pack(studies, out, cited, withhold_hosts=options.anonymous)
     for study, runs in packed.left_out.items():
         console.print(f"{study}: left out {len(runs)} runs of an earlier plan", soft_wrap=True)
+    for file in packed.named:
+        console.print(f"{file}: still has the name of a host: look at it", soft_wrap=True, markup=False)
     console.print(f"{packed.path}: {packed.files} files, {packed.size_bytes:,} bytes", soft_wrap=True)
     console.print(f"SHA-256: {packed.sha256}", soft_wrap=True)
     console.print(
@@ -391,6 +396,7 @@ def _pack(options: argparse.Namespace, console: Console) -> Outcome:
     left_out = {study: len(runs) for study, runs in packed.left_out.items()}
     return 0, {
         "studies": names, "files": [archive], "left_out_runs": left_out, "checklist": packed.checklist,
+        "named": packed.named,
     }  # fmt: skip
 
 

@@ -1,10 +1,12 @@
 """The sample results that come with the package, and the committed notebooks.
 
-The sample has whole studies only: `quick`, and two of the paper `hds` (its reservations and its Fig. 5). A
-study that is complete in a folder of results is copied; any other is simulated. Notebooks are executed on the
-sample, those of papers on the results of all of their studies.
+The sample has whole studies only: `quick` as it ran on devices and in virtual time, and two of the paper
+`hds` (its reservations and its Fig. 5). A study that is complete in a folder of results is copied, without
+the name of its host; another is simulated. Notebooks are executed on the sample, those of papers on the
+results of all of their studies.
 """
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,13 +16,11 @@ from weir import claims, judged, locate, paper_registry
 from weir import notebooks as source_notebooks
 from weir.binary_cache import BinaryCache
 from weir.derive import metrics_of
-from weir.documents import write_text
 from weir.errors import InputError, Skipped
 from weir.load import Study, load_study
+from weir.pack import anonymous
 
 STUDIES = ("quick", "hds-reservation", "hds-borrowing")
-#: Derived files of a study, which are not part of the sample.
-_DERIVED = shutil.ignore_patterns(".*", "report.html", "figures", "claims.json")
 
 
 def results(folder: Path) -> Iterator[str]:
@@ -30,7 +30,8 @@ def results(folder: Path) -> Iterator[str]:
         folder: the folder of results to copy from.
 
     Raises:
-        InputError: a study cannot be simulated, or has a run that is not valid.
+        InputError: a study cannot be simulated, has a run that is not valid, or names its host in another
+            file than its record.
     """
     for name in STUDIES:
         with tempfile.TemporaryDirectory() as made:
@@ -38,12 +39,13 @@ def results(folder: Path) -> Iterator[str]:
             if not _is_complete(path):
                 path, how = _simulate(name, Path(made)), "simulated"
             study = load_study(path)
-            if len(study.valid_runs) != len(study.runs) or study.missing:
+            if len(study.runs_with("valid")) != len(study.runs) or study.missing:
                 raise InputError(path, "has a run that is not valid", "run the study again")
             target = locate.SAMPLE / name
             shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(path, target, ignore=_DERIVED)
-        for run in load_study(target).valid_runs:
+            if named := anonymous.copy(study, target):
+                raise InputError(target / named[0], "has the name of the host", "give the host another name")
+        for run in load_study(target).runs:
             metrics_of(run, fresh=True)
         yield f"{name}: {how}, {len(study.runs)} runs"
 
@@ -113,12 +115,12 @@ def _of_paper(root: Path, prefix: str, results: Path) -> dict[str, Study]:
 
 
 def _simulate(name: str, folder: Path) -> Path:
-    """The results of a study's runs in virtual time; its plan has no others."""
+    """The results of a study of which all runs are in virtual time."""
     binary = BinaryCache.find(folder)
-    note = "in virtual time only: a sample"
-    plan = folder / name / "plan.json"
-    write_text(plan, binary.output("plan", name, "--json", "--testbed", "simulator", "--note", note))
-    binary.output("simulate", plan, "--out", folder)
+    runs = json.loads(binary.output("plan", name, "--json"))["runs"]
+    if any(run["testbed"] != "simulator" for run in runs):
+        raise InputError(Path(name), "has runs on devices, and no results", f"make study STUDY={name}")
+    binary.output("simulate", name, "--out", folder)
     return folder / name
 
 
@@ -126,4 +128,4 @@ def _is_complete(path: Path) -> bool:
     if not (path / "plan.json").is_file():
         return False
     study = load_study(path)
-    return not study.missing and len(study.valid_runs) == len(study.runs)
+    return not study.missing and len(study.runs_with("valid")) == len(study.runs)

@@ -145,15 +145,25 @@ def check(notebook: str, results: Path, study: str) -> str:
         path = locate.study(study, results)
         if path is None:
             raise Skipped.no_results(study)
-    elif (paper := papers()[notebook]).studies:
-        path = next(iter(load_paper(paper.studies, results).values())).path
-    else:
+    elif paper := papers()[notebook].studies:
         try:
-            BinaryCache.find(results)
-        except InputError as error:
-            raise Skipped(f"no binary weir ({error.problem})", error.remedy) from error
-        return "generated"
+            path = next(iter(load_paper(paper, results).values())).path
+        except Skipped:
+            if not papers()[notebook].has_models:
+                raise
+            return _generated(results)
+    else:
+        return _generated(results)
     return f"sample of {path.name}" if locate.is_sample(path) else path.name
+
+
+def _generated(results: Path) -> str:
+    """What a notebook shows that computes its own data."""
+    try:
+        BinaryCache.find(results)
+    except InputError as error:
+        raise Skipped(f"no binary weir ({error.problem})", error.remedy) from error
+    return "generated"
 
 
 def describe(study: Study) -> str:

@@ -16,7 +16,7 @@ from weir.claims import Claim
 from weir.documents import write_text
 from weir.errors import InputError, Skipped
 from weir.load import Study
-from weir.paper_registry import load_paper
+from weir.paper_registry import Studies, load_paper, papers
 
 
 @dataclass
@@ -36,19 +36,25 @@ class PaperNotebook:
     made: list[Claim] = field(default_factory=list)
 
     @classmethod
-    def open(cls, name: str, results: Path | None = None, *, has_studies: bool = True) -> Self:
+    def open(cls, name: str, results: Path | None = None) -> Self:
         """The notebook of a folder of results.
 
         Args:
-            name: the prefix of its studies.
+            name: the prefix of its studies; that of a notebook that makes its own data has none.
             results: the folder; the one that the environment names if None.
-            has_studies: whether there are studies to load; else the notebook makes its own data.
 
         Raises:
-            Skipped: no study of the paper has results (`weir.paper_registry.load_paper`).
+            Skipped: no study of the paper has results, and its notebook shows nothing without one.
         """
         results = locate.results() if results is None else results
-        studies = load_paper(name, results) if has_studies else {}
+        paper = next((paper for paper in papers().values() if paper.studies == name), None)
+        try:
+            studies = load_paper(name, results) if paper else {}
+        except Skipped:
+            if paper is None or not paper.has_models:
+                raise
+            # Claims of models alone, beside those of the sample: they are not those of the paper's studies.
+            return cls(name, locate.output(locate.SAMPLE / name, results), Studies(name))
         paths = [study.path.with_name(name) for study in studies.values()]
         return cls(name, locate.output(paths[0], results) if paths else results / name, studies)
 
@@ -66,6 +72,8 @@ class PaperNotebook:
 
     def describe(self) -> HTML:
         """The studies with the number of their runs."""
+        if not self.studies and isinstance(self.studies, Studies):
+            raise Skipped(f"no results of {self.name}", f"make figures STUDY={self.name}")
         rows = [
             {
                 "study": study.name,

@@ -1,8 +1,9 @@
 """Registry of papers: each folder of `analysis/papers/` with a `paper.toml`, and its studies.
 
-`paper.toml` has three fields: `notebook`, the name of its source in `analysis/notebooks/`; `studies`, the
+`paper.toml` has these fields: `notebook`, the name of its source in `analysis/notebooks/`; `studies`, the
 prefix of its studies (`PREFIX.yml` and `PREFIX-*.yml` below `studies/`), absent where the notebook makes its
-own data; `needs_devices`, true where those studies run on block devices.
+own data; `needs_devices`, true where those studies run on block devices; `has_models`, true where the
+notebook computes models too, which need the binary and no study.
 """
 
 import json
@@ -32,11 +33,13 @@ class Paper:
         studies: the prefix of its studies; None if the notebook makes its own data.
         needs_devices: its studies run on block devices. Its notebook uses studies with any valid run; other
             notebooks use studies of which no run is missing.
+        has_models: its notebook shows something without studies.
     """
 
     notebook: str
     studies: str | None = None
     needs_devices: bool = False
+    has_models: bool = False
 
 
 @cache

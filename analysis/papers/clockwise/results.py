@@ -1,6 +1,7 @@
 """The studies of chapter 6 as tables: best-effort latency by CELLO disk, load, switches and bursts."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,18 @@ KINDS = ("wg", "ro")
 def disk(number: int) -> str:
     """The column of a CELLO disk: mean latency in ms."""
     return f"cello{number}"
+
+
+class Tables(dict[str, pl.DataFrame]):
+    """The table of each study of CELLO's day, by name; that of an absent one is `Skipped`."""
+
+    def __init__(self, studies: Mapping[str, Study]) -> None:
+        super().__init__((n, table(study)) for n, study in studies.items() if n not in ("crosstalk", "qos"))
+        self._studies = studies
+
+    def __missing__(self, name: str) -> pl.DataFrame:
+        """Raises Skipped."""
+        return table(self._studies[name])
 
 
 def table(study: Study) -> pl.DataFrame:

@@ -3,7 +3,9 @@
 import datetime
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -12,7 +14,7 @@ import weir
 from weir import derive, documents, locate, manifest, pages, plans, register, report
 from weir.errors import DamagedError, InputError
 from weir.load import DECISION, Study, load_study
-from weir.pack import archive, checklist, citation, crate, croissant, environment, methods, specs
+from weir.pack import anonymous, archive, checklist, citation, crate, croissant, environment, methods, specs
 from weir.pack.citation import Citation
 from weir.pack.numbers import CLAIMS, NUMBERS, REPORT, RESULTS, Judged, of_paper, of_study, papers_of
 from weir.paper_registry import registers
@@ -32,6 +34,7 @@ class Packed:
         size_bytes: size of the archive.
         left_out: runs of earlier plans, by study.
         checklist: the items of artifact evaluation.
+        named: files of an anonymous archive that still have the name of a host as a word.
     """
 
     path: Path
@@ -40,6 +43,7 @@ class Packed:
     size_bytes: int
     left_out: dict[str, tuple[str, ...]]
     checklist: list[checklist.Item]
+    named: list[str]
 
 
 def find(names: Sequence[str], results: Path | None) -> list[Study]:
@@ -72,16 +76,18 @@ def find(names: Sequence[str], results: Path | None) -> list[Study]:
     return [load_study(path) for _, path in sorted(found.items())]
 
 
-def pack(studies: list[Study], out: Path, cited: Citation) -> Packed:
+def pack(studies: list[Study], out: Path, cited: Citation, *, withhold_hosts: bool = False) -> Packed:
     """Writes the archive of some studies. A failure leaves no archive behind.
 
     Args:
         studies: the studies; their results are not changed.
         out: the archive.
         cited: authors, licence, DOI.
+        withhold_hosts: leave out what names the hosts (`weir.pack.anonymous`).
 
     Raises:
-        InputError: the archive exists, or cannot be written; or a study has no run.
+        InputError: the archive exists, or cannot be written; or a study has no run, or one on several hosts
+            that are not to be named.
         DamagedError: a file differs from its run's manifest.
     """
     if out.exists():
@@ -90,10 +96,13 @@ def pack(studies: list[Study], out: Path, cited: Citation) -> Packed:
         if not study.runs:
             raise InputError(study.path, "has no run", f"run it first: make study STUDY={study.name}")
     published = _published(cited)
+    hidden = _anonymous if withhold_hosts else _as_they_are
     try:
-        with derive.from_tables(), documents.replaced(out, sync=True) as stream:
-            writer = archive.Writer(stream, _root(studies), _seconds(published))
-            judged = _Build(studies, cited, published, writer).write()
+        with hidden(studies, out) as (shown, named), derive.from_tables():
+            with documents.replaced(out, sync=True) as stream:
+                writer = archive.Writer(stream, _root(studies), _seconds(published))
+                judged = _Build(shown, cited, published, writer).write()
+            items = _items(shown, cited, judged)
     except OSError as error:
         problem = f"cannot be read or written ({error.strerror or error})"
         remedy = "make room on the disk, or name another file with --out"
@@ -104,8 +113,25 @@ def pack(studies: list[Study], out: Path, cited: Citation) -> Packed:
         files=len(writer.sums),
         size_bytes=out.stat().st_size,
         left_out={study.name: study.stray for study in studies if study.stray},
-        checklist=_items(studies, cited, judged),
+        checklist=items,
+        named=named,
     )
+
+
+@contextmanager
+def _as_they_are(studies: list[Study], _: Path) -> Iterator[tuple[list[Study], list[str]]]:
+    yield studies, []
+
+
+@contextmanager
+def _anonymous(studies: list[Study], out: Path) -> Iterator[tuple[list[Study], list[str]]]:
+    """Copies of studies beside the archive, where links to their files can be, without names of hosts."""
+    with tempfile.TemporaryDirectory(dir=out.absolute().parent, prefix=".weir-") as folder:
+        named = []
+        for study in studies:
+            copy = Path(folder) / study.name
+            named += [f"{study.name}/{name}" for name in anonymous.copy(study, copy)]
+        yield [load_study(Path(folder) / study.name) for study in studies], named
 
 
 def check(studies: list[Study], cited: Citation) -> list[checklist.Item]:
