@@ -38,7 +38,7 @@ impl Requests {
     fn insert(&mut self, key: Key, request: Request) {
         match self {
             Requests::List(list) if list.len() < FEW => {
-                let place = list.partition_point(|(other, _)| *other < key);
+                let place = list.iter().rposition(|(other, _)| *other < key).map_or(0, |before| before + 1);
                 list.insert(place, (key, request));
             }
             Requests::List(list) => {
@@ -55,7 +55,7 @@ impl Requests {
     fn remove(&mut self, key: Key) -> Option<Request> {
         match self {
             Requests::List(list) => {
-                let place = list.binary_search_by_key(&key, |(other, _)| *other).ok()?;
+                let place = list.iter().position(|(other, _)| *other == key)?;
                 Some(list.remove(place).1)
             }
             Requests::Tree(tree) => {
@@ -105,6 +105,79 @@ impl Requests {
     }
 }
 
+/// Requests in order of their keys, of which each has a place.
+pub(crate) trait Sorted {
+    type Place: Copy;
+
+    fn key(&self, place: Self::Place) -> Key;
+
+    /// First request at or after a key.
+    fn from(&self, key: Key) -> Option<Self::Place>;
+
+    /// Request with the greatest offset below this one; the earliest arrival of equal offsets.
+    fn below(&self, offset_bytes: u64) -> Option<Self::Place>;
+
+    /// Request with the greatest offset; the earliest arrival of equal offsets.
+    fn highest(&self) -> Option<Self::Place>;
+
+    fn lowest(&self) -> Option<Self::Place> {
+        self.from((0, 0))
+    }
+}
+
+/// A choice of one waiting request.
+pub(crate) trait Choice {
+    fn choose<S: Sorted>(&mut self, waiting: &S) -> Option<S::Place>;
+}
+
+impl Sorted for Vec<(Key, Request)> {
+    type Place = usize;
+
+    fn key(&self, place: usize) -> Key {
+        self[place].0
+    }
+
+    fn from(&self, key: Key) -> Option<usize> {
+        self.iter().position(|(other, _)| *other >= key)
+    }
+
+    fn below(&self, offset_bytes: u64) -> Option<usize> {
+        self.iter().rposition(|((other, _), _)| *other < offset_bytes).map(|place| first_of(self, place))
+    }
+
+    fn highest(&self) -> Option<usize> {
+        self.len().checked_sub(1).map(|place| first_of(self, place))
+    }
+}
+
+/// Place of the first request with the offset of this one.
+fn first_of(list: &[(Key, Request)], place: usize) -> usize {
+    let ((offset_bytes, _), _) = list[place];
+    list[..place].iter().rposition(|((other, _), _)| *other < offset_bytes).map_or(0, |before| before + 1)
+}
+
+impl Sorted for BTreeMap<Key, Request> {
+    type Place = Key;
+
+    fn key(&self, place: Key) -> Key {
+        place
+    }
+
+    fn from(&self, key: Key) -> Option<Key> {
+        self.range(key..).next().map(|(key, _)| *key)
+    }
+
+    fn below(&self, offset_bytes: u64) -> Option<Key> {
+        let (nearest, _) = self.range(..(offset_bytes, 0)).next_back()?.0;
+        self.from((*nearest, 0))
+    }
+
+    fn highest(&self) -> Option<Key> {
+        let (offset_bytes, _) = self.last_key_value()?.0;
+        self.from((*offset_bytes, 0))
+    }
+}
+
 /// Requests in order of their keys.
 pub(crate) enum Range<'a> {
     List(slice::Iter<'a, (Key, Request)>),
@@ -139,6 +212,7 @@ impl ByOffset {
         key
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, key: Key) -> Option<Request> {
         self.requests.remove(key)
     }
@@ -166,13 +240,37 @@ impl ByOffset {
 
     /// First request at or after a key.
     pub(crate) fn from(&self, key: Key) -> Option<Key> {
-        self.requests.range(key..).next().map(|(key, _)| *key)
+        match &self.requests {
+            Requests::List(list) => list.from(key).map(|place| list.key(place)),
+            Requests::Tree(tree) => tree.from(key),
+        }
     }
 
     /// Request with the greatest offset below this one; the earliest arrival of equal offsets.
     pub(crate) fn below(&self, offset_bytes: u64) -> Option<Key> {
-        let (nearest, _) = self.requests.range(..(offset_bytes, 0)).next_back()?.0;
-        self.from((*nearest, 0))
+        match &self.requests {
+            Requests::List(list) => list.below(offset_bytes).map(|place| list.key(place)),
+            Requests::Tree(tree) => tree.below(offset_bytes),
+        }
+    }
+
+    /// Key of the request that is chosen.
+    pub(crate) fn choose(&self, choice: &mut impl Choice) -> Option<Key> {
+        match &self.requests {
+            Requests::List(list) => choice.choose(list).map(|place| list.key(place)),
+            Requests::Tree(tree) => choice.choose(tree),
+        }
+    }
+
+    /// Removes the request that is chosen. Of a list its place is looked up once.
+    pub(crate) fn take(&mut self, choice: &mut impl Choice) -> Option<(Key, Request)> {
+        match &mut self.requests {
+            Requests::List(list) => choice.choose(list).map(|place| list.remove(place)),
+            Requests::Tree(tree) => {
+                let key = choice.choose(tree)?;
+                self.remove(key).map(|request| (key, request))
+            }
+        }
     }
 
     /// Last request before a key.
@@ -182,12 +280,6 @@ impl ByOffset {
 
     pub(crate) fn lowest(&self) -> Option<Key> {
         self.iter().next().map(|(key, _)| *key)
-    }
-
-    /// Request with the greatest offset; the earliest arrival of equal offsets.
-    pub(crate) fn highest(&self) -> Option<Key> {
-        let (offset_bytes, _) = *self.iter().next_back()?.0;
-        self.from((offset_bytes, 0))
     }
 
     /// Requests that begin in a byte range.

@@ -49,9 +49,11 @@ struct Nearest<'a> {
 
 impl Nearest<'_> {
     fn consider(&mut self, (key, request): (&Key, &Request)) {
-        let waited_ns = i128::from(self.now_ns.saturating_sub(request.arrived_ns));
-        let effort = i128::from(self.model.positioning_ns(self.now_ns, request)) * MILLION
-            - waited_ns * self.age_millionths;
+        let mut effort = i128::from(self.model.positioning_ns(self.now_ns, request)) * MILLION;
+        if self.age_millionths > 0 {
+            let waited_ns = i128::from(self.now_ns.saturating_sub(request.arrived_ns));
+            effort -= waited_ns * self.age_millionths;
+        }
         // Keys end with the number of the arrival.
         if self.found.is_none_or(|(least, of)| (effort, key.1) < (least, of.1)) {
             self.found = Some((effort, *key));

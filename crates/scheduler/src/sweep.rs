@@ -1,6 +1,6 @@
 //! Sweep order of requests (SCAN and C-SCAN).
 
-use crate::by_offset::{ByOffset, Key};
+use crate::by_offset::{ByOffset, Choice, Key, Sorted};
 use crate::request::Request;
 
 /// Movement at the end of a sweep, when no request is ahead.
@@ -39,30 +39,27 @@ impl Sweep {
 
     /// Removes the next request from the waiting ones. The first sweep begins at `head_bytes`.
     pub(crate) fn take(&mut self, waiting: &mut ByOffset, head_bytes: u64) -> Option<Request> {
-        if waiting.is_empty() {
-            return None;
-        }
-        let key = self.ahead(waiting, head_bytes).or_else(|| self.turned(waiting))?;
+        let arrivals = waiting.arrivals();
+        let (key, request) = waiting.take(&mut Ahead { sweep: self, head_bytes })?;
         let later = match self.at {
             Some(At { key: (offset_bytes, _), later }) if offset_bytes == key.0 && key.1 < later => later,
-            _ => waiting.arrivals(),
+            _ => arrivals,
         };
         self.at = Some(At { key, later });
-        waiting.remove(key)
+        Some(request)
     }
 
     /// Request that [`Sweep::take`] would remove.
     pub(crate) fn peek(&self, waiting: &ByOffset, head_bytes: u64) -> Option<Key> {
-        let mut sweep = *self;
-        sweep.ahead(waiting, head_bytes).or_else(|| sweep.turned(waiting))
+        waiting.choose(&mut Ahead { sweep: &mut self.clone(), head_bytes })
     }
 
-    fn ahead(&self, waiting: &ByOffset, head_bytes: u64) -> Option<Key> {
+    fn ahead<S: Sorted>(&self, waiting: &S, head_bytes: u64) -> Option<S::Place> {
         let Some(At { key: (offset_bytes, number), later }) = self.at else {
             return waiting.from((head_bytes, 0));
         };
         let next = waiting.from((offset_bytes, number + 1));
-        match next {
+        match next.map(|place| waiting.key(place)) {
             Some(key) if key.0 == offset_bytes && key.1 < later => next,
             Some(key) if self.up && key.0 > offset_bytes => next,
             None if self.up => None,
@@ -71,8 +68,8 @@ impl Sweep {
         }
     }
 
-    fn turned(&mut self, waiting: &ByOffset) -> Option<Key> {
-        let key = match self.turn {
+    fn turned<S: Sorted>(&mut self, waiting: &S) -> Option<S::Place> {
+        let place = match self.turn {
             Turn::Around if self.up => waiting.highest(),
             Turn::Around | Turn::ToTheStart => waiting.lowest(),
         }?;
@@ -81,6 +78,18 @@ impl Sweep {
         }
         // A new sweep: requests that arrived at the offset where the last one ended are served now.
         self.at = None;
-        Some(key)
+        Some(place)
+    }
+}
+
+/// The request that a sweep comes to next.
+struct Ahead<'a> {
+    sweep: &'a mut Sweep,
+    head_bytes: u64,
+}
+
+impl Choice for Ahead<'_> {
+    fn choose<S: Sorted>(&mut self, waiting: &S) -> Option<S::Place> {
+        self.sweep.ahead(waiting, self.head_bytes).or_else(|| self.sweep.turned(waiting))
     }
 }

@@ -27,18 +27,21 @@ struct Poisson {
     rng: ChaCha8Rng,
     mean_gap_ns: f64,
     next_ns: f64,
+    /// Of `next_ns` the whole part.
+    due_ns: u64,
     left: u64,
 }
 
 impl Source for Poisson {
     fn next_ns(&self) -> Option<u64> {
-        (self.left > 0).then_some(self.next_ns as u64)
+        (self.left > 0).then_some(self.due_ns)
     }
 
     fn take(&mut self) -> Option<Ask> {
         let intended_ns = self.next_ns()?;
         self.left -= 1;
         self.next_ns -= self.mean_gap_ns * (1.0 - self.rng.random::<f64>()).ln();
+        self.due_ns = self.next_ns as u64;
         Some(read(intended_ns, &mut self.rng))
     }
 }
@@ -97,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let requests: u64 = arguments.next().map_or(Ok(2_000_000), |text| text.parse())?;
 
     let poisson = |mean_gap_ns: f64, left| {
-        Box::new(Poisson { rng: ChaCha8Rng::seed_from_u64(7), mean_gap_ns, next_ns: 0.0, left })
+        Box::new(Poisson { rng: ChaCha8Rng::seed_from_u64(7), mean_gap_ns, next_ns: 0.0, due_ns: 0, left })
     };
     // At this utilisation a sweep is longer than one request: the service time depends on the rate a little.
     let mut rng = ChaCha8Rng::seed_from_u64(1);

@@ -110,7 +110,12 @@ impl Disk {
     /// Begins the next request of the queue, if any.
     fn start_next(&mut self) {
         let Some(index) = self.choose() else { return };
-        let Some(Queued { request, arrived_ns, .. }) = self.queue.remove(index) else { return };
+        if let Some(Queued { request, arrived_ns, .. }) = self.queue.remove(index) {
+            self.start(request, arrived_ns);
+        }
+    }
+
+    fn start(&mut self, request: IoRequest, arrived_ns: u64) {
         let done_ns = self.controller.serve(self.free_ns, arrived_ns, &request);
         self.serving = Some(Completion { tag: request.tag, start_ns: self.free_ns.max(arrived_ns), done_ns });
     }
@@ -140,11 +145,13 @@ impl Disk {
 impl Device for Disk {
     fn arrive(&mut self, now_ns: u64, request: IoRequest) -> Result<(), RequestError> {
         check(&request, self.capacity_bytes)?;
+        if self.serving.is_none() {
+            // Then none waits.
+            self.start(request, now_ns);
+            return Ok(());
+        }
         let ready_ns = now_ns + self.controller.overhead_ns(request.op);
         self.queue.push_back(Queued { request, arrived_ns: now_ns, ready_ns });
-        if self.serving.is_none() {
-            self.start_next();
-        }
         Ok(())
     }
 

@@ -277,7 +277,7 @@ impl<M: Machine> Server<M> {
         record: &mut dyn FnMut(&Served),
     ) -> Result<(), ServerError> {
         let Server { heads, classes, pending, unused, outcome, .. } = self;
-        let mut answered = 0u64;
+        let mut changed = 0u64;
         heads[number].advance(now_ns, |request, begun_ns| {
             let index = (request.tag >> PIECE_BITS) as u32;
             let entry = &mut pending[index as usize];
@@ -290,16 +290,15 @@ impl<M: Machine> Server<M> {
                 let Pending { ask, class, .. } = *entry;
                 unused.push(index);
                 outcome.answered += 1;
-                answered |= 1 << class;
                 record(&entry.served(Some(now_ns)));
-                classes[usize::from(class)].source.answered(now_ns, ask.client);
+                let sends_more = classes[usize::from(class)].source.answered(now_ns, ask.client);
+                changed |= u64::from(sends_more) << class;
             }
         });
         self.feed(number, now_ns)?;
-        // A source may send a request because of an answer.
-        while answered != 0 {
-            let class = answered.trailing_zeros() as usize;
-            answered &= answered - 1;
+        while changed != 0 {
+            let class = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
             self.set_source(class);
         }
         Ok(())

@@ -31,9 +31,10 @@ pub trait Source: Send {
     /// Next request, if any.
     fn take(&mut self) -> Option<Ask>;
 
-    /// Reports an answer to this client.
-    fn answered(&mut self, now_ns: u64, client: u32) {
+    /// Reports an answer to this client; returns whether the time of the next request can be another because of it.
+    fn answered(&mut self, now_ns: u64, client: u32) -> bool {
         let _ = (now_ns, client);
+        false
     }
 }
 
@@ -106,8 +107,9 @@ impl<F: FnMut(u32) -> Ask + Send> Source for ClosedLoop<F> {
         Some(Ask { intended_ns: at_ns, client, ..(self.draw)(client) })
     }
 
-    fn answered(&mut self, now_ns: u64, client: u32) {
+    fn answered(&mut self, now_ns: u64, client: u32) -> bool {
         self.ask(now_ns.saturating_add(self.think_ns), client);
+        true
     }
 }
 
