@@ -567,6 +567,7 @@ RECORD = {
         "command_line": "root=UUID=8 owner=doe",
         "kernel_release": "6.12.3-doe+",
     },
+    "kernel": {"name": "new", "release": "6.12.3-doe+", "source": "/home/doe/linux-image.deb"},
     "devices": {"loop0": {"number": "7:0", "loop_backing": {"file": "/home/doe/disk", "direct_io": True}}},
 }
 
@@ -606,6 +607,8 @@ def test_an_anonymous_archive_does_not_name_the_host(identified, tmp_path, capsy
     hosts = [json.loads(text) for name, text in content.items() if name.endswith("/host.json")]
     assert len(hosts) == 39 and {one["system"]["host_name"] for one in hosts} == {"host-1"}
     assert {one["system"]["kernel_release"] for one in hosts} == {"6.12.3-local-1"}
+    kernel = {"name": "new", "release": "6.12.3-local-1", "source": "linux-image.deb"}
+    assert all(one["kernel"] == kernel for one in hosts)
     assert hosts[0]["devices"]["loop0"]["loop_backing"]["file"] == "disk"
     assert main(["verify", str(out)]) == 0
     assert not list(tmp_path.glob(".weir-*"))

@@ -1,9 +1,9 @@
 """Copies of studies that do not name the host they ran on, for double-blind review.
 
 Of `host.json` the host's name becomes `host-1`, what follows the version in a kernel's release `local-1`, and
-the kernel's command line and folders of files behind loop devices are withheld; equal values stay equal, so
-that rule R-HOST holds as before. Each manifest is written again, since it states the file's checksum.
-Everything else is copied to the byte.
+the kernel's command line and the folders of its package and of files behind loop devices are withheld. Equal
+values stay equal, so that rule R-HOST holds as before. Each manifest is written again, since it states the
+file's checksum. Everything else is copied to the byte.
 """
 
 import json
@@ -92,7 +92,11 @@ def _anonymous(record: dict[str, Any], names: _Names) -> dict[str, Any]:
             replaced[fact] = replace(system[fact])
     found = record | {"system": replaced}
     if isinstance(kernel := record.get("kernel"), dict):
-        found["kernel"] = kernel | {"release": names.release(kernel["release"])}
+        source = kernel.get("source", "")
+        found["kernel"] = kernel | {
+            "release": names.release(kernel["release"]),
+            "source": PurePosixPath(source).name if source.startswith("/") else source,
+        }
     found["devices"] = {name: _device(device) for name, device in record.get("devices", {}).items()}
     return found
 
