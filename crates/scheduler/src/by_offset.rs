@@ -305,6 +305,14 @@ mod tests {
     use super::*;
     use crate::fixture::read;
 
+    struct Highest;
+
+    impl Choice for Highest {
+        fn choose<S: Sorted>(&mut self, waiting: &S) -> Option<S::Place> {
+            waiting.highest()
+        }
+    }
+
     proptest! {
         #[test]
         fn a_list_and_a_tree_answer_alike(
@@ -328,11 +336,15 @@ mod tests {
                 prop_assert!(found.iter().eq(plain.iter()));
                 prop_assert!(found.iter().rev().eq(plain.iter().rev()));
                 prop_assert_eq!(found.lowest(), plain.keys().next().copied());
+                // Of several requests with one offset the earliest.
+                let first_with = |last: Option<&Key>| plain.keys().find(|key| last.is_some_and(|of| of.0 == key.0)).copied();
+                prop_assert_eq!(found.choose(&mut Highest), first_with(plain.keys().next_back()));
                 for &place in &places {
                     let (at, to) = (place * 512, (place + 7) * 512);
                     prop_assert!(found.behind(at).eq(plain.range((at, 0)..)));
                     prop_assert!(found.within(at..to).eq(plain.range((at, 0)..(to, 0))));
                     prop_assert_eq!(found.within(to..at).count(), 0);
+                    prop_assert_eq!(found.below(at), first_with(plain.range(..(at, 0)).next_back().map(|(key, _)| key)));
                     prop_assert_eq!(found.from((at, 3)), plain.range((at, 3)..).next().map(|(key, _)| *key));
                     prop_assert_eq!(found.before((at, 3)), plain.range(..(at, 3)).next_back().map(|(key, _)| *key));
                 }
