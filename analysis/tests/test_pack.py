@@ -572,15 +572,19 @@ RECORD = {
 }
 
 
-def put_on_host(folder, record):
-    """Lets the runs of a study have been on a host with this record."""
+def put_on_hosts(folder, *names):
+    """Lets the runs of a study have been on the host of `RECORD`, or jointly on hosts with these names."""
     for path in sorted(folder.glob("*/run.json")):
         run = path.parent
-        (run / "host.json").write_text(json.dumps(record))
         document = json.loads(unseal((run / "manifest.json").read_text())[0])
         document["files"] = [entry for entry in document["files"] if entry["path"] != "host.json"]
-        entry = {"path": "host.json", "size_bytes": (run / "host.json").stat().st_size}
-        document["files"].append(entry | {"sha256": sha256_of(run / "host.json")})
+        (run / "host.json").unlink(missing_ok=True)
+        for place in [f"hosts/{name}/host.json" for name in names] or ["host.json"]:
+            file = run / place
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(RECORD))
+            entry = {"path": place, "size_bytes": file.stat().st_size, "sha256": sha256_of(file)}
+            document["files"].append(entry)
         (run / "manifest.json").write_text(seal(json.dumps(document, indent=2)))
 
 
@@ -590,7 +594,7 @@ def identified(tmp_path):
     folder = shutil.copytree(
         locate.SAMPLE / "quick", tmp_path / "results/quick", ignore=shutil.ignore_patterns(".weir")
     )
-    put_on_host(folder, RECORD)
+    put_on_hosts(folder)
     return folder
 
 
@@ -622,7 +626,7 @@ def test_what_still_names_the_host_is_told(identified, tmp_path, capsys):
     (identified / "plan.json").write_text(json.dumps(plan | {"note": "on storage7.example.org"}))
     out = tmp_path / "blind.tar"
     assert main(["pack", str(identified), "--anonymous", "--out", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["named"] == ["quick/plan.json"]
+    assert json.loads(capsys.readouterr().out)["with_host_name"] == ["quick/plan.json"]
     with tarfile.open(out) as tar:
         blocks = json.load(tar.extractfile("quick/results/quick/blocks.json"))
     assert blocks == {"0": "host-1", "1": "host-2"}
@@ -634,7 +638,7 @@ def test_authors_and_several_hosts_cannot_be_anonymous(identified, tmp_path, cap
     out = ["--out", str(tmp_path / "blind.tar")]
     assert main(["pack", str(identified), "--anonymous", "--citation", str(cited), *out]) == 2
     assert "--anonymous: is given beside --citation, which names authors" in capsys.readouterr().err
-    put_on_host(identified, {"one": RECORD, "two": RECORD})
+    put_on_hosts(identified, "one", "two")
     assert main(["pack", str(identified), "--anonymous", *out]) == 2
     assert "ran on several hosts" in capsys.readouterr().err
     assert not (tmp_path / "blind.tar").exists() and not list(tmp_path.glob(".weir-*"))

@@ -384,7 +384,7 @@ def _pack(options: argparse.Namespace, console: Console) -> Outcome:
     packed = build.pack(studies, out, cited, withhold_hosts=options.anonymous)
     for study, runs in packed.left_out.items():
         console.print(f"{study}: left out {len(runs)} runs of an earlier plan", soft_wrap=True)
-    for file in packed.named:
+    for file in packed.with_host_name:
         console.print(f"{file}: still has the name of a host: look at it", soft_wrap=True, markup=False)
     console.print(f"{packed.path}: {packed.files} files, {packed.size_bytes:,} bytes", soft_wrap=True)
     console.print(f"SHA-256: {packed.sha256}", soft_wrap=True)
@@ -396,7 +396,7 @@ def _pack(options: argparse.Namespace, console: Console) -> Outcome:
     left_out = {study: len(runs) for study, runs in packed.left_out.items()}
     return 0, {
         "studies": names, "files": [archive], "left_out_runs": left_out, "checklist": packed.checklist,
-        "named": packed.named,
+        "with_host_name": packed.with_host_name,
     }  # fmt: skip
 
 

@@ -61,13 +61,14 @@ def copy(study: Study, target: Path) -> list[str]:
         InputError: a run ran on several hosts, whose names are in its files; or a file cannot be written.
     """
     names = _Names()
-    records = {run.id: _record(run.path / HOST) for run in study.runs if (run.path / HOST).exists()}
-    several = [run for run, record in records.items() if "system" not in record]
-    if several:
-        problem = f"run {several[0]} ran on several hosts, whose names are in many files"
+    records = {run.id: run.host for run in study.runs if run.host}
+    # Joint runs have a folder of each host.
+    joint = [run for run, record in records.items() if "system" not in record]
+    if joint:
+        problem = f"run {joint[0]} ran on several hosts, whose names are in many files"
         raise InputError(study.path, problem, "pack it without --anonymous")
     left_out = shutil.ignore_patterns(*_DERIVED, *study.stray)
-    # A link where the file system has them: rows are read alone.
+    # Hard links where the file system allows them. Files that change are replaced, not written to.
     shutil.copytree(study.path, target, ignore=left_out, copy_function=_link)
     for run, record in sorted(records.items()):
         text = json.dumps(_anonymous(record, names), indent=2, ensure_ascii=False) + "\n"
@@ -76,12 +77,8 @@ def copy(study: Study, target: Path) -> list[str]:
     for path in target.glob("blocks*.json"):
         blocks = documents.read_document(path, _REPAIR)
         _replace(path, json.dumps({block: names.host(host) for block, host in blocks.items()}) + "\n")
-    # Of a study that was copied so before, new names are old ones.
+    # A copy of an anonymous copy has the names `host-1` and so on before and after.
     return _named(target, names.hosts.keys() - names.hosts.values())
-
-
-def _record(path: Path) -> dict[str, Any]:
-    return documents.read_document(path, _REPAIR)
 
 
 def _anonymous(record: dict[str, Any], names: _Names) -> dict[str, Any]:

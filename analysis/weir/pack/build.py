@@ -34,7 +34,7 @@ class Packed:
         size_bytes: size of the archive.
         left_out: runs of earlier plans, by study.
         checklist: the items of artifact evaluation.
-        named: files of an anonymous archive that still have the name of a host as a word.
+        with_host_name: files of an anonymous archive that still have the name of a host as a word.
     """
 
     path: Path
@@ -43,7 +43,7 @@ class Packed:
     size_bytes: int
     left_out: dict[str, tuple[str, ...]]
     checklist: list[checklist.Item]
-    named: list[str]
+    with_host_name: list[str]
 
 
 def find(names: Sequence[str], results: Path | None) -> list[Study]:
@@ -114,7 +114,7 @@ def pack(studies: list[Study], out: Path, cited: Citation, *, withhold_hosts: bo
         size_bytes=out.stat().st_size,
         left_out={study.name: study.stray for study in studies if study.stray},
         checklist=items,
-        named=named,
+        with_host_name=named,
     )
 
 

@@ -118,7 +118,7 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&results)
         .map_err(|error| bad_input(format!("--out {}: {error}", results.display())))?;
     weir_runner::sweep(&results)?.iter().for_each(|left| eprintln!("{left}"));
-    // Of a plan elsewhere, such as that of an archive, the results shall be a study's folder too.
+    // `weir compare` reads the plan beside the runs. The plan given may be in another folder, such as an archive's.
     if !is_plan || !results.join(plan.file_name()).exists() {
         write_plan(&plan, &results)?;
     }
