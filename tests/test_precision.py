@@ -1,6 +1,7 @@
 """Studies with `precision`: repetitions are added until it is reached, in virtual time and on devices."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -130,6 +131,35 @@ def test_simulate_and_plan_make_the_repetitions_of_the_decision(tmp_path):
     found = json.loads(done.stdout)
     assert found == json.loads((folder / "precision.json").read_text())
     assert (found["status"], made()) == ("reached", set(range(max(found["after"], 6))))
+
+
+def test_cells_that_are_precise_enough_are_repeated_no_more(dry_bench):
+    """This test will simulate a study whose cells differ in how much their repetitions vary."""
+    study = study_of(dry_bench, schedulers="[fcfs, sstf, scan, look]", duration_s=3, at_most=9)
+    text = study.read_text()
+    each = "precision: {class: text, width: 0.12, cell: {}, stop: each, at_most: 9}"
+    study.write_text(re.sub("precision: .*", each, text))
+    code, log = dry_bench.play(study, "--skip-tags", "report")
+    assert code == 0, log
+    found = decision(dry_bench)
+    runs = read_plan(dry_bench.results / "tiny/plan.json")["runs"]
+    made = [run for run in runs if (dry_bench.results / "tiny" / run["id"]).is_dir()]
+    # Some cell stopped before the last one.
+    assert min(found["stopped"].values()) < found["after"]
+    for run in runs:
+        assert (run in made) == (run["block"] < found["stopped"].get(run["cell"], found["after"]))
+    before = files_of(dry_bench)
+    code, log = dry_bench.play(study, "--skip-tags", "report")
+    assert code == 0 and ", 0 of them to do" in log, log
+    assert files_of(dry_bench) == before
+    # `weir simulate` by itself makes the same runs, also where it is told how many repetitions.
+    shutil.copytree(dry_bench.results / "tiny", dry_bench.folder / "again/tiny", dirs_exist_ok=True)
+    for run in made[-3:]:
+        shutil.rmtree(dry_bench.folder / "again/tiny" / run["id"])
+    done = weir("simulate", study, "--out", dry_bench.folder / "again", "--repetitions", found["after"])
+    assert done.returncode == 0, done.stderr
+    again = {run["id"] for run in runs if (dry_bench.folder / "again/tiny" / run["id"]).is_dir()}
+    assert again == {run["id"] for run in made}
 
 
 def test_a_plan_says_how_many_repetitions_a_change_needs(tmp_path):

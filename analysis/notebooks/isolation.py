@@ -19,6 +19,14 @@ from weir.paper_notebook import PaperNotebook
 paper = PaperNotebook.open("isolation")
 paper.describe()
 
+# %% [markdown]
+# Each cell is repeated until its mean is known as exactly as the study asks, or as often as it allows. In
+# all other tables an interval is that of the cell's own repetitions. The intervals in the next one hold for
+# all means of a study and all its decisions together, so they are wider.
+
+# %%
+grid(summary.precision(paper.studies))
+
 # %%
 cost = results.overhead(paper.studies["overhead"])
 shared = results.fairness(paper.studies["fairness"])
@@ -56,7 +64,7 @@ paper.show(figures.priority(urgent), "priority")
 # %% [markdown]
 # ## Burst response and work conservation
 #
-# The urgent class begins when the batch class has used the device for 2 s. Left: the time until it has
+# The urgent class begins when the batch class has used the device for 1.5 s. Left: the time until it has
 # nine tenths of its settled rate. Right: the rate of the batch class before that / its rate without a
 # mechanism. Below 1 the mechanism wasted capacity.
 
@@ -66,7 +74,7 @@ paper.show(figures.bursts(urgent), "bursts")
 # %% [markdown]
 # ## Tenants and delta-fairness
 #
-# 1 to 256 tenants with a control group and 4 outstanding reads each; after 6 s one more begins. Its delay
+# 1 to 256 tenants with a control group and 4 outstanding reads each; after 4 s one more begins. Its delay
 # is the time until it has had nine tenths of its fair share, which delta-fairness bounds.
 
 # %%

@@ -14,7 +14,7 @@ from test_sequential import fixed
 from weir.answers import answers
 from weir.cli import main
 from weir.errors import InputError
-from weir.load import load_study
+from weir.load import Validity, load_study
 from weir.precision import AT_MOST, GO_ON, IMPOSSIBLE, REACHED, decide
 from weir.report import render
 from weir.study import class_table
@@ -147,6 +147,102 @@ def test_the_mean_of_a_cell_is_as_narrow_as_asked(long, level):
     text = found.lines()[0]
     assert "90 % repeated CI" in text
     assert text.endswith("precise enough")
+
+
+EACH_CELL = {"width": 0.05, "confidence": 0.95, "at_most": 90, "cell": {}, "stop": "each", "class": "text"}
+
+
+def with_deviations(table, rng, steady=0.02, unsteady=0.1):
+    """Lognormal responses with median 1: those of `mq-deadline` differ more between repetitions."""
+    second = (table["scheduler"].cast(pl.String) == "mq-deadline").to_numpy()
+    values = np.exp(rng.normal(0, np.where(second, unsteady, steady)))
+    return table.with_columns(response_p95_ms=pl.Series(values))
+
+
+def only(study, table, stopped, blocks):
+    """The study with its first blocks, without what is beyond the repetitions of stopped cells."""
+    made = [run for run in study.runs if run.block < min(blocks, stopped.get(run.cell, blocks))]
+    rest = {run.id: run.levels for run in study.runs if run not in made}
+    return replace(study, runs=tuple(made), missing=rest), table.filter(
+        pl.col("run").is_in([run.id for run in made])
+    )
+
+
+@pytest.fixture(scope="module")
+def with_ids(long):
+    """The long study, with the ids of its runs in the table."""
+    study, table = long
+    by_place = {(run.block, run.levels["scheduler"]): run.id for run in study.runs}
+    places = zip(table["block"].to_list(), table["scheduler"].cast(pl.String).to_list(), strict=True)
+    return replace(study, precision=EACH_CELL), table.with_columns(
+        run=pl.Series([by_place[place] for place in places])
+    )
+
+
+def test_each_cell_stops_by_itself_and_its_interval_stays(with_ids):
+    study, whole = with_ids
+    table = with_deviations(whole, np.random.default_rng(11))
+    final = decide(study, table)
+    assert final.status == REACHED
+    ((cell, first),) = final.stopped.items()
+    assert cell == next(run.cell for run in study.runs if run.levels["scheduler"] == "none")
+    assert first < final.after
+    n = {"mq-deadline" in one.name: one.n for one in final.intervals}
+    assert n == {False: first, True: final.after}
+    # Neither the later runs of the stopped cell nor their absence change anything.
+    assert decide(*only(study, table, final.stopped, EFFECT["at_most"])) == final
+    stopped = {}
+    for made in range(1, final.after + 1):
+        found = decide(*only(study, table, stopped, made))
+        if made < final.after:
+            assert (found.status, found.repetitions) == (GO_ON, max(made + 1, 3))
+            assert ("by 1 of 2 means" in found.lines()[-1]) == (first <= made)
+        stopped = found.stopped
+    assert found == final
+
+
+def test_intervals_of_cells_that_stop_by_themselves_cover_their_means_together(with_ids):
+    study, whole = with_ids
+    rng = np.random.default_rng(12)
+    found = [decide(study, with_deviations(whole, rng)) for _ in range(STUDIES)]
+    covered = [all(one.low <= 1 <= one.high for one in each.intervals) for each in found]
+    repetitions = [[one.n for one in each.intervals] for each in found]
+    print(f"{STUDIES} studies: coverage of both means {np.mean(covered):.3f}, {np.mean(repetitions, axis=0)}")
+    assert np.mean(covered) >= 0.94
+
+
+def test_cells_without_an_interval_to_come_stop_too(with_ids):
+    study, whole = with_ids
+    table = with_deviations(whole, np.random.default_rng(13), steady=1)
+    second = pl.col("scheduler").cast(pl.String) == "mq-deadline"
+    overloaded = table.with_columns(response_p95_ms=pl.when(second).then(math.inf).otherwise("response_p95_ms"))
+    of_second = next(run.cell for run in study.runs if run.levels["scheduler"] == "mq-deadline")
+    assert decide(study, overloaded).stopped == {of_second: 3}
+    # Skipped: the host does not have it.
+    skipped = Validity("skipped", ())
+    runs = [replace(run, validity=skipped) if run.cell == of_second else run for run in study.runs]
+    without = decide(replace(study, runs=tuple(runs)), table.filter(~second))
+    assert without.stopped == {of_second: 3}
+    assert without.status == AT_MOST
+    assert without.lines()[-1].startswith("precision not reached by 1 of 1 means with 90 repetitions")
+
+
+def test_a_study_folder_lacks_no_run_of_a_stopped_cell(folder, tmp_path):
+    path = copy_of(folder, tmp_path / "s", 4)
+    precision = EACH_CELL | {"at_most": 6}
+    add_precision(path, precision)
+    runs = json.loads((path / "plan.json").read_text())["runs"]
+    cell = runs[0]["cell"]
+    decision = {"precision": precision, "repetitions": 5, "stopped": {cell: 3}}
+    (path / "precision.json").write_text(json.dumps(decision))
+    study = load_study(path)
+    assert [id for id in study.missing] == [
+        run["id"] for run in runs if run["block"] == 4 and run["cell"] != cell
+    ]
+    assert study.complete_blocks == 4
+    (path / "precision.json").write_text(json.dumps(decision | {"stopped": [cell]}))
+    with pytest.raises(InputError, match="field `stopped`"):
+        load_study(path)
 
 
 def test_two_classes_share_the_confidence(long, folder):

@@ -7,7 +7,7 @@ ignored.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -222,10 +222,24 @@ class Study:
 
     @cached_property
     def complete_blocks(self) -> int:
-        """Blocks from the first one on whose runs all exist, valid or not."""
-        made = Counter(run.block for run in self.runs)
-        of_block = self.planned // max(self.repetitions, 1)
-        return next(block for block in count() if made[block] < max(of_block, 1))
+        """`blocks_made` with the cells that the last decision has stopped."""
+        return self.blocks_made(_stopped(self.decision))
+
+    def blocks_made(self, stopped: Mapping[str, int]) -> int:
+        """Blocks from the first one on whose runs all exist, valid or not.
+
+        Args:
+            stopped: cells that later blocks do not need, by their ids, with their repetitions.
+        """
+        never = self.repetitions
+        made = Counter(run.block for run in self.runs if run.block < stopped.get(run.cell, never))
+        of_block = self.planned // max(never, 1)
+        without = Counter(stopped[run.cell] for run in self.runs if run.block == 0 and run.cell in stopped)
+
+        def wanted(block: int) -> int:
+            return of_block - sum(runs for after, runs in without.items() if after <= block)
+
+        return next(block for block in count() if made[block] < max(wanted(block), 1))
 
     @cached_property
     def valid_runs(self) -> tuple[Run, ...]:
@@ -286,11 +300,13 @@ def load_study(path: Path | str, read: Callable[[Path, dict[str, Any]], Run | No
     precision = field(plan, plan_path, "precision", dict) if plan.get("precision") else None
     decision = _decision(path / DECISION, precision)
     first = field(plan, plan_path, "first_repetitions", int) if precision else 0
-    asked = _asked(first, decision)
+    asked, stopped = _asked(first, decision), _stopped(decision)
     not_needed = tuple(
         run_id
         for run_id, entry in planned.items()
-        if precision and run_id not in found and entry.get("block", 0) >= asked
+        if precision
+        and run_id not in found
+        and entry.get("block", 0) >= min(asked, stopped.get(entry.get("cell", ""), asked))
     )
     known = found | set(not_needed)
     verified = Verified(path)
@@ -386,11 +402,18 @@ def _decision(path: Path, precision: dict[str, Any] | None) -> dict[str, Any] | 
         return None
     decision = read_document(path, DECIDE_AGAIN)
     field(decision, path, "repetitions", int)
+    if "stopped" in decision:
+        field(decision, path, "stopped", dict)
     return decision if decision.get("precision") == precision else None
 
 
 def _asked(first: int, decision: dict[str, Any] | None) -> int:
     return int(decision["repetitions"]) if decision else first
+
+
+def _stopped(decision: dict[str, Any] | None) -> dict[str, int]:
+    """Repetitions of the cells that are repeated no more, by their ids."""
+    return (decision or {}).get("stopped") or {}
 
 
 def _comparison(plan: dict[str, Any], path: Path) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ interrupted study therefore continues where it was, and a decision that is made 
 import json
 import math
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ GO_ON = "go on"
 REACHED = "reached"
 AT_MOST = "at most"
 IMPOSSIBLE = "cannot be judged"
+#: Value of the field `precision.stop`: each cell stops by itself.
+EACH = "each"
+_NO_LOGARITHM = "unbounded or not above 0 in some repetition"
 #: Stands beside the results of cells, whose intervals are not repeated ones.
 OF_CELLS = "intervals of single cells do not account for the decisions"
 
@@ -44,6 +47,7 @@ class Judged:
         n: repetitions with a value.
         reached: whether the interval is precise enough.
         note: why there is no interval.
+        is_final: whether more repetitions change nothing: it is precise enough, or can never have an interval.
     """
 
     name: str
@@ -53,6 +57,7 @@ class Judged:
     n: int
     reached: bool
     note: str = ""
+    is_final: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,9 @@ class Decision:
         after: repetitions that the decision is about; 0 before the first.
         repetitions: repetitions to make; where the study stops, those that were made for it.
         confidence: of all intervals of all decisions together.
-        intervals: what was judged.
+        intervals: what was judged; with `stop: each`, of each cell as it was when the cell stopped.
         precision: the field of the study.
+        stopped: with `stop: each`, repetitions of each cell that is repeated no more, by the cell's id.
     """
 
     status: str
@@ -74,6 +80,7 @@ class Decision:
     confidence: float
     intervals: tuple[Judged, ...]
     precision: dict[str, Any]
+    stopped: dict[str, int] = field(default_factory=dict)
 
     @property
     def stops(self) -> bool:
@@ -95,10 +102,14 @@ class Decision:
             done = "precise enough" if one.reached else "not precise enough"
             found.append(f"{one.name}: {number(one.estimate)} ({ends}, n = {one.n}), {done}")
         most = self.precision["at_most"]
+        of_some = ""
+        if self.precision.get("stop") == EACH:
+            wide = sum(not one.reached for one in self.intervals)
+            of_some = f" by {wide} of {len(self.intervals)} means"
         sentences = {
-            GO_ON: f"more repetitions are needed: next decision after {self.repetitions} of at most {most}",
+            GO_ON: f"more repetitions are needed{of_some}: next decision after {self.repetitions} of at most {most}",
             REACHED: f"precision reached after {self.after} of at most {most} repetitions",
-            AT_MOST: f"precision not reached with {most} repetitions, the most that the study allows",
+            AT_MOST: f"precision not reached{of_some} with {most} repetitions, the most that the study allows",
             IMPOSSIBLE: f"stopped after {self.after} repetitions: no interval can be computed",
         }
         return [*found, sentences[self.status]]
@@ -124,20 +135,30 @@ def decide(study: Study, table: pl.DataFrame) -> Decision:
         raise InputError(plan, f"field `precision.metric` is {metric!r}, no metric", PLAN_AGAIN)
     values = _values(study, table, precision)
     at = looks(study.first_repetitions, most)
-    known: tuple[Judged, ...] = ()
+    known: dict[str, Judged] = {}
+    stopped: dict[str, int] = {}
     after = 0
+
+    def decision(status: str, repetitions: int) -> Decision:
+        return Decision(status, after, repetitions, confidence, tuple(known.values()), precision, stopped)
+
     for n in at:
-        if n > study.complete_blocks:
-            return Decision(GO_ON, after, n, confidence, known, precision)
+        if n > study.blocks_made(stopped):
+            return decision(GO_ON, n)
         level = look_level(at, n, confidence, len(values))
-        known = tuple(_judged(name, by_block, n, level, precision) for name, by_block in values.items())
+        known |= {
+            name: _judged(name, one.by_block, n, level, precision)
+            for name, one in values.items()
+            if one.cell not in stopped
+        }
         after = n
-        if all(one.low is None for one in known):
-            return Decision(IMPOSSIBLE, n, n, confidence, known, precision)
-        # A metric without a logarithm has no interval, however many repetitions are made.
-        if all(one.reached for one in known if not isinstance(values[one.name], str)):
-            return Decision(REACHED, n, n, confidence, known, precision)
-    return Decision(AT_MOST, after, most, confidence, known, precision)
+        if all(one.low is None for one in known.values()):
+            return decision(IMPOSSIBLE, n)
+        if all(one.is_final for one in known.values()):
+            return decision(REACHED, n)
+        if precision.get("stop") == EACH:
+            stopped |= _newly_stopped(study, values, known, n, stopped)
+    return decision(AT_MOST, most)
 
 
 def decide_now(study: Study) -> Decision:
@@ -188,23 +209,30 @@ def simulate(folder: Path, *, shown: bool = False) -> Decision:
     return found
 
 
-def _values(
-    study: Study, table: pl.DataFrame, precision: dict[str, Any]
-) -> dict[str, dict[int, float] | str]:
-    """What is judged, by name: logarithms by block, or why there are none."""
+@dataclass(frozen=True)
+class _Values:
+    """What one interval is of: values by block, or why there can be none; the cell, if it is of one cell."""
+
+    by_block: dict[int, float] | str
+    cell: str = ""
+
+
+def _values(study: Study, table: pl.DataFrame, precision: dict[str, Any]) -> dict[str, _Values]:
+    """What is judged, by name: logarithms of ratios, which are NaN or infinite where a block has none."""
     wanted, metric = precision.get("class"), precision.get("metric")
-    found: dict[str, dict[int, float] | str] = {}
+    found: dict[str, _Values] = {}
     if precision.get("cell") is None:
         for answer, gaps in compared(study, table, metric=metric):
             if is_decided(precision, answer):
                 name = f"{answer.class_name}, {label(answer.metric).text.lower()}"
                 without = answer.note if answer.n else {}
-                found[f"{name}: {answer.level} / {answer.baseline}"] = gaps or without
+                found[f"{name}: {answer.level} / {answer.baseline}"] = _Values(gaps or without)
         return found
     rows = table
     for name, wanted_level in precision["cell"].items():
         same = [level_key(level) == level_key(wanted_level) for level in rows[name]] if rows.height else []
         rows = rows.filter(pl.Series(same, dtype=pl.Boolean))
+    cells = {run.id: run.cell for run in study.runs}
     for app_class in study.classes:
         if wanted not in (None, app_class.name) or rows.is_empty():
             continue
@@ -212,23 +240,42 @@ def _values(
         of_class = rows.filter(pl.col("class") == app_class.name).drop_nulls(column)
         for key, group in of_class.group_by([*study.factors], maintain_order=True):
             levels = cell_label(dict(zip(study.factors, key, strict=True)), study.factors)
-            numbers = group[column].to_numpy()
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(group[column].to_numpy())
+            by_block = dict(zip(group["block"].to_list(), logs.tolist(), strict=True))
             name = f"{app_class.name}, {label(column).axis.lower()}: {levels}"
-            if np.isfinite(numbers).all() and (numbers > 0).all():
-                found[name] = dict(zip(group["block"].to_list(), np.log(numbers).tolist(), strict=True))
-            else:
-                found[name] = "unbounded or not above 0 in some repetition"
+            found[name] = _Values(by_block, cells[group["run"][0]])
     return found
+
+
+def _newly_stopped(
+    study: Study, values: dict[str, _Values], known: dict[str, Judged], n: int, stopped: dict[str, int]
+) -> dict[str, int]:
+    """Cells that are repeated no more after `n` repetitions: all their intervals are final, or all runs skipped.
+
+    A cell that is not judged is repeated as long as any other one.
+    """
+    judged: dict[str, list[Judged]] = {}
+    for name, one in values.items():
+        judged.setdefault(one.cell, []).append(known[name])
+    runs = [run for run in study.runs if run.block < n and run.cell not in stopped]
+    other = {run.cell for run in runs if run.validity.status != "skipped"}
+    final = {cell for cell, intervals in judged.items() if all(one.is_final for one in intervals)}
+    return {run.cell: n for run in runs if run.cell in final or run.cell not in other}
 
 
 def _judged(
     name: str, by_block: dict[int, float] | str, n: int, level: float, precision: dict[str, Any]
 ) -> Judged:
     if isinstance(by_block, str):
-        return Judged(name, None, None, None, 0, False, by_block)
+        return Judged(name, None, None, None, 0, False, by_block, is_final=True)
     x = np.array([value for block, value in by_block.items() if block < n])
+    # A metric without a logarithm has no interval, however many repetitions are made.
+    if not np.isfinite(x).all():
+        return Judged(name, None, None, None, x.size, False, _NO_LOGARITHM, is_final=True)
     if x.size < 2:
         return Judged(name, None, None, None, x.size, False, "fewer than two valid repetitions")
     found = interval(x, level)
     done = bool(reached(found.low, found.high, precision.get("width"), precision.get("effect")))
-    return Judged(name, *map(math.exp, (found.estimate, found.low, found.high)), x.size, done)
+    ends = map(math.exp, (found.estimate, found.low, found.high))
+    return Judged(name, *ends, x.size, done, is_final=done)

@@ -11,7 +11,9 @@ from papers.isolation.results import (
     rate_percent,
     slowdowns,
 )
-from weir.labels import with_interval
+from weir.labels import label, with_interval
+from weir.load import Study
+from weir.precision import decide_now
 from weir.statistics import Interval
 
 
@@ -80,6 +82,40 @@ def writeback(rows: pl.DataFrame) -> pl.DataFrame:
             for name in names
         ]
     )
+
+
+def precision(studies: dict[str, Study]) -> pl.DataFrame:
+    """How well the means are known that decide when each cell stops: a row per study with `precision`.
+
+    The intervals hold at all decisions and for all means of a study together, so they are wider than those of
+    the other tables.
+    """
+    lines = []
+    for name, study in studies.items():
+        if study.precision is None:
+            continue
+        means = decide_now(study).intervals
+        repetitions = sorted(one.n for one in means)
+        wide = [
+            f"{one.name.rpartition(': ')[2]} {one.note}"
+            if one.low is None or one.high is None
+            else f"{one.name.rpartition(': ')[2]} {with_interval(one.estimate, one.low, one.high)}"
+            for one in means
+            if not one.reached
+        ]
+        column = label(str(study.precision.get("metric"))).text
+        lines.append(
+            {
+                "study": name,
+                "mean of": f"{column} ({study.precision.get('class', 'each class')})",
+                "repetitions": f"{repetitions[0]} to {repetitions[-1]}" if repetitions else "",
+                "known to": f"{study.precision['width']:.0%}",
+                "means": len(means),
+                "as precise": len(means) - len(wide),
+                "others": "; ".join(wide),
+            }
+        )
+    return pl.DataFrame(lines)
 
 
 def _with_interval(found: Interval | None) -> str:

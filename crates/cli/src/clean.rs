@@ -25,8 +25,11 @@ pub struct Args {
     /// Also remove snapshots of site data. Without them the next run loads the data again.
     #[arg(long)]
     snapshots: bool,
+    /// Leave the kernel's I/O controller where weir moved it, for the next runs.
+    #[arg(long)]
+    keep_io_controller: bool,
     /// Do only this: remove what runs that died left in a study's folder of results, and runs that were replaced.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["folder", "snapshots"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["folder", "snapshots", "keep_io_controller"])]
     results: Option<PathBuf>,
     /// There, also remove parts of runs of several hosts that were not put together.
     #[arg(long, requires = "results")]
@@ -64,7 +67,7 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
             Err(error) => report.left(&state.display().to_string(), vec![error.to_string()]),
         }
     }
-    if weir_daemons::io_controller::move_back(folder)? {
+    if !args.keep_io_controller && weir_daemons::io_controller::move_back(folder)? {
         report.undone(vec![
             "the kernel's controller of disks is with version 1 of control groups again".to_owned(),
         ]);

@@ -15,7 +15,7 @@ use crate::needs::Needs;
 use crate::output::{self, Output};
 use crate::project::Project;
 use crate::shard::is_of_shard;
-use crate::wanted;
+use crate::wanted::Wanted;
 
 /// Print the runs of a study: order, levels, estimated time. Runs nothing.
 ///
@@ -47,6 +47,9 @@ pub struct Args {
     /// With --missing: repeat invalid runs, too.
     #[arg(long, requires = "missing")]
     retry_invalid: bool,
+    /// With --missing: also leave out skipped runs.
+    #[arg(long, requires = "missing")]
+    leave_skipped: bool,
     /// Leave out all other runs.
     #[arg(long = "id", value_name = "ID", value_delimiter = ',')]
     ids: Vec<String>,
@@ -100,11 +103,11 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
         let folder = results.join(&plan.study);
         let done = |folder: &Path| {
             let again = args.retry_invalid && weir_runner::is_invalid(folder);
-            folder.is_dir() && !again && !weir_runner::is_skipped(folder)
+            folder.is_dir() && !again && (args.leave_skipped || !weir_runner::is_skipped(folder))
         };
-        let wanted = wanted::repetitions(&plan, &folder)?;
-        all = plan.runs.iter().filter(|run| run.block < wanted).count();
-        plan = plan.of_runs(|run| run.block < wanted && !done(&folder.join(&run.id)));
+        let wanted = Wanted::of(&plan, &folder)?;
+        all = plan.runs.iter().filter(|run| wanted.has(run)).count();
+        plan = plan.of_runs(|run| wanted.has(run) && !done(&folder.join(&run.id)));
     }
     let missing = plan.runs.len();
     if !args.ids.is_empty() {

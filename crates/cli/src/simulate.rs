@@ -22,7 +22,7 @@ use crate::plan::{describe, duration};
 use crate::plan_file::read_plan;
 use crate::project::Project;
 use crate::shard::{is_of_shard, shard};
-use crate::wanted;
+use crate::wanted::Wanted;
 
 /// Without a terminal, a line at most this often.
 const EVERY: Duration = Duration::from_secs(10);
@@ -123,14 +123,14 @@ pub fn run(args: Args, output: Output) -> anyhow::Result<ExitCode> {
         write_plan(&plan, &results)?;
     }
     let wanted = match args.repetitions {
-        Some(wanted) => wanted,
-        None if !args.ids.is_empty() => u32::MAX,
-        None => wanted::repetitions(&plan, &results)?,
+        Some(repetitions) => Wanted::of(&plan, &results)?.up_to(repetitions),
+        None if !args.ids.is_empty() => Wanted::all(),
+        None => Wanted::of(&plan, &results)?,
     };
     let of_ids: HashSet<&str> = args.ids.iter().map(String::as_str).collect();
     let is_wanted = |run: &&Run| {
         let is_named = of_ids.is_empty() || of_ids.contains(run.id.as_str());
-        run.block < wanted && is_of_shard(run, part, parts) && is_named
+        wanted.has(run) && is_of_shard(run, part, parts) && is_named
     };
     let runs: Vec<&Run> = plan.runs.iter().filter(is_wanted).collect();
     let progress = Progress::new(&plan.study, &runs, output);

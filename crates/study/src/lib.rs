@@ -68,7 +68,7 @@ pub use io_cost::{CostBounds, CostModel, IoCost};
 pub use label::problem as label_problem;
 pub use level::{Architecture, Scheduler};
 pub use plan::{Plan, WHOLE_FORMAT};
-pub use precision::Precision;
+pub use precision::{Precision, Stop};
 pub use rows::to_rows;
 pub use run::{Engine, Run, RunClass, RunDevice, RunService, SimulatedClass};
 pub use site::{DATABASES, Site, SiteBenchmark};

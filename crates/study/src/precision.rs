@@ -26,11 +26,33 @@ pub struct Precision {
     /// Relative change that matters: 0.1 stops as soon as each interval excludes 1, or excludes every change of 10 % or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<f64>,
+    /// With `cell`: whether all cells stop together, or `each` as soon as its own means are precise enough.
+    #[serde(default, skip_serializing_if = "Stop::is_together")]
+    pub stop: Stop,
     /// Confidence of the intervals, which is kept however early the study stops.
     #[serde(default = "default_confidence")]
     pub confidence: f64,
     /// Most repetitions of each cell.
     pub at_most: u32,
+}
+
+/// Which cells are repeated until the precision is reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// Every cell, as long as any interval is too wide.
+    #[default]
+    Together,
+    /// Those of which a mean is not precise enough. Cells that `cell` does not name are repeated as long as any other one.
+    Each,
+}
+
+impl Stop {
+    /// Whether all cells stop together.
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
+    fn is_together(&self) -> bool {
+        *self == Self::Together
+    }
 }
 
 fn default_confidence() -> f64 {

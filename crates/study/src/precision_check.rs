@@ -4,7 +4,7 @@ use serde_json::Value;
 use weir_specs::one_of;
 
 use crate::cells::{TESTBED, levels_by_factor, same};
-use crate::precision::Precision;
+use crate::precision::{Precision, Stop};
 use crate::spec::Study;
 use crate::testbed::Testbed;
 
@@ -40,6 +40,10 @@ pub(crate) fn check(study: &Study) -> Vec<(String, String)> {
             problem(".effect", "needs a comparison, but `cell` names means: use `width`".to_owned());
         }
         _ => {}
+    }
+    if precision.stop == Stop::Each && precision.cell.is_none() {
+        let message = "is `each`, but a comparison needs its levels together: name the cells with `cell` (all: `cell: {}`)";
+        problem(".stop", message.to_owned());
     }
     if !(0.5..=0.999).contains(&precision.confidence) {
         problem(".confidence", format!("is {}; it must be from 0.5 to 0.999", precision.confidence));
