@@ -419,6 +419,32 @@ def test_the_controller_is_moved_back_whatever_ends_a_run(groups, ending):
 
 
 @pytest.mark.controllers
+def test_a_play_moves_the_controller_once(bench):
+    """This test will play a study with three decisions: none of them waits until the kernel forgets its groups."""
+    if version() != 1 or os.geteuid() != 0:
+        pytest.skip("the disks of this host are with version 2 already")
+    fields = {"factors": "cgroup: [{one: io.weight=400}, {one: io.weight=100}]", "profile": '"null"', "two": ""}
+    text = STUDY.format(**fields, with_=files_of(), hold="", size_mib=128, warmup_s=0.2, duration_s=1)
+    precision = "precision: {width: 0.001, cell: {}, at_most: 4}\nrepetitions: 2"
+    study = bench.folder / "groups.yml"
+    study.write_text(text.replace("repetitions: 1", precision))
+    record, seen = bench.state / "io-controller.json", [False]
+    playbook = bench.start(study, "--skip-tags", "report", "-e", "weir_move_io_controller=true")
+    while playbook.poll() is None:
+        if record.exists() != seen[-1]:
+            seen.append(not seen[-1])
+        time.sleep(0.05)
+    log = bench.log.read_text()
+    assert playbook.wait() == 0, log
+    assert (seen, version()) == ([False, True, False], 1), log
+    assert log.count("more repetitions are needed") == 2
+    for folder in bench.run_folders("groups").values():
+        controllers = json.loads((folder / "observed.json").read_text())["controllers"]
+        assert (controllers["version"], controllers["moved"]) == (2, True)
+    assert bench.leftovers() == []
+
+
+@pytest.mark.controllers
 def test_the_controller_is_moved_back_whenever_a_run_is_killed(groups):
     """Kills runs while they move the controller and soon after, as often as WEIR_KILLS says.
 

@@ -21,8 +21,8 @@ paper.describe()
 
 # %% [markdown]
 # Each cell is repeated until its mean is known as exactly as the study asks, or as often as it allows. In
-# all other tables an interval is that of the cell's own repetitions. The intervals in the next one hold for
-# all means of a study and all its decisions together, so they are wider.
+# all other tables an interval is that of a fixed number of repetitions. The intervals in the next one hold at
+# all decisions of a study, so they are wider.
 
 # %%
 grid(summary.precision(paper.studies))

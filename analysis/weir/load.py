@@ -435,10 +435,10 @@ def _factors(plan: dict[str, Any], path: Path) -> dict[str, list[Level]]:
     for name, levels in factors.items():
         if not isinstance(levels, list) or not levels:
             raise InputError(path, f"field `factors.{name}` is {levels!r}, not a list", PLAN_AGAIN)
-    return {name: [_shown(level) for level in levels] for name, levels in factors.items()}
+    return {name: [shown(level) for level in levels] for name, levels in factors.items()}
 
 
-def _shown(level: Any) -> Level:
+def shown(level: Any) -> Level:
     """A level as in `run.json`: scalars unchanged, one value per class as `text=10 video=4`."""
     if isinstance(level, dict):
         parts = ((name, v if isinstance(v, str) else json.dumps(v)) for name, v in level.items())

@@ -18,7 +18,7 @@ from weir.answers import compared, is_decided
 from weir.binary_cache import BinaryCache
 from weir.errors import InputError
 from weir.labels import label, number
-from weir.load import DECISION, PLAN_AGAIN, Study, load_study
+from weir.load import DECISION, PLAN_AGAIN, Study, load_study, shown
 from weir.sequential import interval, look_level, looks, reached
 from weir.study import cell_label, class_table, level_key, objective_metric
 
@@ -30,6 +30,8 @@ AT_MOST = "at most"
 IMPOSSIBLE = "cannot be judged"
 #: Value of the field `precision.stop`: each cell stops by itself.
 EACH = "each"
+#: More intervals are not listed one by one.
+_MOST_LINES = 12
 _NO_LOGARITHM = "unbounded or not above 0 in some repetition"
 #: Stands beside the results of cells, whose intervals are not repeated ones.
 OF_CELLS = "intervals of single cells do not account for the decisions"
@@ -68,7 +70,7 @@ class Decision:
         status: `GO_ON`, or why the study stops: `REACHED`, `AT_MOST`, `IMPOSSIBLE`.
         after: repetitions that the decision is about; 0 before the first.
         repetitions: repetitions to make; where the study stops, those that were made for it.
-        confidence: of all intervals of all decisions together.
+        confidence: of all intervals of all decisions together; with `stop: each`, of each one at all decisions.
         intervals: what was judged; with `stop: each`, of each cell as it was when the cell stopped.
         precision: the field of the study.
         stopped: with `stop: each`, repetitions of each cell that is repeated no more, by the cell's id.
@@ -92,9 +94,14 @@ class Decision:
         return asdict(self) | {"sentence": self.lines()[-1]}
 
     def lines(self) -> list[str]:
-        """The decision in sentences, the intervals first."""
-        found = []
-        for one in self.intervals:
+        """The decision in sentences, the intervals first; of many intervals only those that are too wide."""
+        found, shown = [], self.intervals
+        if len(shown) > _MOST_LINES:
+            shown = tuple(one for one in shown if not one.reached)
+            n = sorted(one.n for one in self.intervals if one.reached)
+            if n:
+                found.append(f"{len(n)} intervals are precise enough (n = {n[0]} to {n[-1]})")
+        for one in shown:
             if one.low is None or one.high is None:
                 found.append(f"{one.name}: {one.note}")
                 continue
@@ -135,6 +142,7 @@ def decide(study: Study, table: pl.DataFrame) -> Decision:
         raise InputError(plan, f"field `precision.metric` is {metric!r}, no metric", PLAN_AGAIN)
     values = _values(study, table, precision)
     at = looks(study.first_repetitions, most)
+    is_each = precision.get("stop") == EACH
     known: dict[str, Judged] = {}
     stopped: dict[str, int] = {}
     after = 0
@@ -145,7 +153,8 @@ def decide(study: Study, table: pl.DataFrame) -> Decision:
     for n in at:
         if n > study.blocks_made(stopped):
             return decision(GO_ON, n)
-        level = look_level(at, n, confidence, len(values))
+        # Together all intervals hold; each cell that stops by itself has an interval of its own.
+        level = look_level(at, n, confidence, 1 if is_each else len(values))
         known |= {
             name: _judged(name, one.by_block, n, level, precision)
             for name, one in values.items()
@@ -156,7 +165,7 @@ def decide(study: Study, table: pl.DataFrame) -> Decision:
             return decision(IMPOSSIBLE, n)
         if all(one.is_final for one in known.values()):
             return decision(REACHED, n)
-        if precision.get("stop") == EACH:
+        if is_each:
             stopped |= _newly_stopped(study, values, known, n, stopped)
     return decision(AT_MOST, most)
 
@@ -230,7 +239,8 @@ def _values(study: Study, table: pl.DataFrame, precision: dict[str, Any]) -> dic
         return found
     rows = table
     for name, wanted_level in precision["cell"].items():
-        same = [level_key(level) == level_key(wanted_level) for level in rows[name]] if rows.height else []
+        wanted_key = level_key(shown(wanted_level))
+        same = [level_key(level) == wanted_key for level in rows[name]] if rows.height else []
         rows = rows.filter(pl.Series(same, dtype=pl.Boolean))
     cells = {run.id: run.cell for run in study.runs}
     for app_class in study.classes:

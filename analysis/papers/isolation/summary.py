@@ -87,8 +87,7 @@ def writeback(rows: pl.DataFrame) -> pl.DataFrame:
 def precision(studies: dict[str, Study]) -> pl.DataFrame:
     """How well the means are known that decide when each cell stops: a row per study with `precision`.
 
-    The intervals hold at all decisions and for all means of a study together, so they are wider than those of
-    the other tables.
+    The intervals hold at all decisions, so they are wider than those of the other tables.
     """
     lines = []
     for name, study in studies.items():

@@ -10,6 +10,7 @@ use std::time::Instant;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use rand_distr::Exp1;
 use weir_scheduler::{Class, Settings, TrafficKind};
 use weir_simulator::machine::Model;
 use weir_simulator::server::{
@@ -40,7 +41,8 @@ impl Source for Poisson {
     fn take(&mut self) -> Option<Ask> {
         let intended_ns = self.next_ns()?;
         self.left -= 1;
-        self.next_ns -= self.mean_gap_ns * (1.0 - self.rng.random::<f64>()).ln();
+        let gap: f64 = self.rng.sample(Exp1);
+        self.next_ns += self.mean_gap_ns * gap;
         self.due_ns = self.next_ns as u64;
         Some(read(intended_ns, &mut self.rng))
     }

@@ -29,7 +29,7 @@ pub struct Precision {
     /// With `cell`: whether all cells stop together, or `each` as soon as its own means are precise enough.
     #[serde(default, skip_serializing_if = "Stop::is_together")]
     pub stop: Stop,
-    /// Confidence of the intervals, which is kept however early the study stops.
+    /// Confidence of the intervals, which is kept however early the study stops: of all together, or with `stop: each` of each one.
     #[serde(default = "default_confidence")]
     pub confidence: f64,
     /// Most repetitions of each cell.
