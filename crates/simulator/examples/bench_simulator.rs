@@ -7,9 +7,8 @@
 
 use std::time::Instant;
 
-use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
 use weir_scheduler::{Class, Settings, TrafficKind};
 use weir_simulator::machine::Model;
@@ -25,7 +24,7 @@ const ROUNDS: usize = 5;
 
 /// Random reads at exponential gaps.
 struct Poisson {
-    rng: ChaCha8Rng,
+    rng: Xoshiro256PlusPlus,
     mean_gap_ns: f64,
     next_ns: f64,
     /// Of `next_ns` the whole part.
@@ -48,7 +47,7 @@ impl Source for Poisson {
     }
 }
 
-fn read(intended_ns: u64, rng: &mut ChaCha8Rng) -> Ask {
+fn read(intended_ns: u64, rng: &mut Xoshiro256PlusPlus) -> Ask {
     let offset_bytes = rng.random_range(0..DISK_BYTES / READ_BYTES) * READ_BYTES;
     Ask {
         intended_ns,
@@ -102,10 +101,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let requests: u64 = arguments.next().map_or(Ok(2_000_000), |text| text.parse())?;
 
     let poisson = |mean_gap_ns: f64, left| {
-        Box::new(Poisson { rng: ChaCha8Rng::seed_from_u64(7), mean_gap_ns, next_ns: 0.0, due_ns: 0, left })
+        Box::new(Poisson { rng: Xoshiro256PlusPlus::seed_from_u64(7), mean_gap_ns, next_ns: 0.0, due_ns: 0, left })
     };
     // At this utilisation a sweep is longer than one request: the service time depends on the rate a little.
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let closed = ClosedLoop::new(3, 1, 0, 200_000_000_000, move |_| read(0, &mut rng));
     let always_busy = simulate(&profile, &policy, Box::new(closed))?;
     let mut gap_ns = always_busy.service_ns / UTILISATION;

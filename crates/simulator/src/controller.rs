@@ -101,7 +101,7 @@ impl Controller {
     pub fn new(mechanism: Mechanism, options: ControllerOptions) -> Self {
         let densest = mechanism.geometry.zones().iter().map(|zone| zone.sectors_per_track).max().unwrap_or(1);
         let platter_bytes_per_s =
-            f64::from(densest) * 512.0 / (mechanism.rotation.revolution_ns as f64 / 1e9);
+            f64::from(densest) * 512.0 / (mechanism.rotation.revolution_ns() as f64 / 1e9);
         Self {
             arm: Arm { cylinder: 0, head: 0 },
             arm_free_ns: 0,
@@ -171,7 +171,7 @@ impl Controller {
         }
         if self.random_phase.is_some() {
             let to = self.mechanism.geometry.locate(first).arm();
-            return self.mechanism.move_ns(arm, to, request.op) + self.mechanism.rotation.revolution_ns / 2;
+            return self.mechanism.move_ns(arm, to, request.op) + self.mechanism.rotation.revolution_ns() / 2;
         }
         self.mechanism.positioning_ns(now_ns, arm, first, request.op)
     }
@@ -375,7 +375,7 @@ impl Controller {
             }
         }
         if let Some(random) = &mut self.random_phase {
-            self.mechanism.rotation.phase_ns = random.draw_ns(self.mechanism.rotation.revolution_ns);
+            self.mechanism.rotation.phase_ns = random.draw_ns(self.mechanism.rotation.revolution_ns());
         }
         self.arm
     }

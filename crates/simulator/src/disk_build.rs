@@ -40,13 +40,9 @@ impl DiskProfile {
             Some(full) if capacity_bytes == most_bytes => full,
             _ => Geometry::fitting_layouts(capacity_bytes / SECTOR_BYTES, self.heads, &zones),
         };
-        let rotation = Rotation {
-            revolution_ns: (60e9 / self.rpm).round() as u64,
-            head_skew_ns: ns(self.head_skew_ms.unwrap_or(0.0), 1e6),
-            cylinder_skew_ns: ns(self.cylinder_skew_ms.unwrap_or(0.0), 1e6),
-            heads: self.heads,
-            phase_ns: 0,
-        };
+        let mut rotation = Rotation::new((60e9 / self.rpm).round() as u64, self.heads);
+        rotation.head_skew_ns = ns(self.head_skew_ms.unwrap_or(0.0), 1e6);
+        rotation.cylinder_skew_ns = ns(self.cylinder_skew_ms.unwrap_or(0.0), 1e6);
         let mechanism = Mechanism {
             seek: self.seek(geometry.cylinders(), self.full_cylinders(&zones)?)?,
             geometry: geometry.into(),

@@ -4,29 +4,31 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divisor {
     by: u64,
-    /// 2^64 / `by`, rounded up; 0 for a divisor below 2. By it, quotients of smaller values than itself are exact (D. Lemire,
-    /// O. Kaser, N. Kurz, "Faster remainder by direct computation", Software: Practice and Experience 49(6), 2019).
+    /// 2^64 / `by`, rounded up; 0 for a divisor below 2. By it, quotients are exact, or one too many (T. Granlund,
+    /// P. L. Montgomery, "Division by invariant integers using multiplication", PLDI 1994).
     reciprocal: u64,
 }
 
 impl Divisor {
-    pub fn new(by: u64) -> Self {
+    pub const fn new(by: u64) -> Self {
         Self { by, reciprocal: if by < 2 { 0 } else { u64::MAX / by + 1 } }
     }
 
     /// The number itself.
-    pub fn get(self) -> u64 {
+    pub const fn get(self) -> u64 {
         self.by
     }
 
     /// Quotient and remainder. The divisor must not be 0.
     #[inline]
     pub fn divide(self, value: u64) -> (u64, u64) {
-        if value >= self.reciprocal {
+        if self.reciprocal < 3 {
             return (value / self.by, value % self.by);
         }
         let quotient = ((u128::from(value) * u128::from(self.reciprocal)) >> 64) as u64;
-        (quotient, value - quotient * self.by)
+        let rest = value.wrapping_sub(quotient.wrapping_mul(self.by));
+        // One too many makes the rest negative.
+        if rest >= self.by { (quotient - 1, rest.wrapping_add(self.by)) } else { (quotient, rest) }
     }
 }
 

@@ -117,7 +117,7 @@ impl Mechanism {
             let (mut begin_ns, mut end_ns) =
                 (step.start_ns, step.start_ns + self.passing_ns(&step, count as u32));
             if on_arrival && let Some(early_ns) = self.arrival_within_ns(&step, count as u32) {
-                (begin_ns, end_ns) = (early_ns, early_ns + self.rotation.revolution_ns);
+                (begin_ns, end_ns) = (early_ns, early_ns + self.rotation.revolution_ns());
             }
             let (transfer_start_ns, lowest_start_ns) = *starts_ns.get_or_insert((begin_ns, step.start_ns));
             left -= count;
@@ -146,7 +146,7 @@ impl Mechanism {
             let count = left.min(u64::from(step.sectors));
             let begin_ns = self.next_sector_ns(&step);
             let transfer_start_ns = *transfer_start_ns.get_or_insert(begin_ns);
-            steps.now_ns = begin_ns + self.rotation.revolution_ns;
+            steps.now_ns = begin_ns + self.rotation.revolution_ns();
             read(steps.now_ns, count as u32);
             left -= count;
             if left == 0 {
@@ -177,7 +177,7 @@ impl Mechanism {
             left -= count;
             if left == 0 {
                 let is_whole = first.sector == 0 && count == u64::from(step.sectors);
-                return Some([transfer_ns, if is_whole { 0 } else { self.rotation.revolution_ns }]);
+                return Some([transfer_ns, if is_whole { 0 } else { self.rotation.revolution_ns() }]);
             }
         }
     }
@@ -204,7 +204,7 @@ impl Mechanism {
 
     /// When the next sector of a step's track begins, wanted or not, after the arm's arrival.
     fn next_sector_ns(&self, step: &Step) -> u64 {
-        let revolution = self.rotation.revolution_ns;
+        let revolution = self.rotation.revolution_ns();
         let since_ns = (revolution - (step.start_ns - step.arrived_ns)) % revolution;
         let passed = self.sectors_within(step, since_ns, step.sectors_per_track);
         let next = if self.passing_ns(step, passed) == since_ns { passed } else { passed + 1 };
@@ -213,7 +213,7 @@ impl Mechanism {
 
     /// If the head arrives on the step's track among the `count` wanted sectors: when the next of them begins.
     fn arrival_within_ns(&self, step: &Step, count: u32) -> Option<u64> {
-        let revolution = self.rotation.revolution_ns;
+        let revolution = self.rotation.revolution_ns();
         // How long ago the first wanted sector began.
         let since_ns = (revolution - (step.start_ns - step.arrived_ns)) % revolution;
         if since_ns == 0 || since_ns >= self.passing_ns(step, count) {
@@ -228,7 +228,7 @@ impl Mechanism {
     /// How many whole sectors of a step pass within `time_ns`, at most `count`.
     fn sectors_within(&self, step: &Step, time_ns: u64, count: u32) -> u32 {
         // The division may be one off either way, since sectors start at whole ns.
-        let revolution = u128::from(self.rotation.revolution_ns);
+        let revolution = u128::from(self.rotation.revolution_ns());
         let guess = u128::from(time_ns) * u128::from(step.sectors_per_track) / revolution;
         let mut passed = (guess as u32).min(count);
         while passed > 0 && self.passing_ns(step, passed) > time_ns {
@@ -324,7 +324,7 @@ impl Steps<'_> {
         let within_ns = rotation.within_track_ns(sector, at.sectors_per_track);
         let angle_ns = track_start_ns + within_ns;
         let angle_ns =
-            if angle_ns < rotation.revolution_ns { angle_ns } else { angle_ns - rotation.revolution_ns };
+            if angle_ns < rotation.revolution_ns() { angle_ns } else { angle_ns - rotation.revolution_ns() };
         self.arm = arm;
         self.sector += u64::from(at.left_on_track);
         Step {

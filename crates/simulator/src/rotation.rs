@@ -1,5 +1,6 @@
 //! Angular position of the platter, in ns of rotation.
 
+use crate::divisor::Divisor;
 use crate::geometry::Location;
 
 /// The spindle and the skews. An angle is the time that the platter needs to turn by it, in `0..revolution_ns`.
@@ -8,8 +9,7 @@ use crate::geometry::Location;
 /// (t + `phase_ns`) mod `revolution_ns` is.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation {
-    /// One revolution.
-    pub revolution_ns: u64,
+    revolution: Divisor,
     /// Skew of the first sector of the next head's track.
     pub head_skew_ns: u64,
     /// Skew of the first sector of the next cylinder relative to this cylinder's last track.
@@ -21,10 +21,22 @@ pub struct Rotation {
 }
 
 impl Rotation {
+    /// Platters of so many tracks in a cylinder, without skews, with angle 0 under the heads at time 0.
+    pub const fn new(revolution_ns: u64, heads: u32) -> Self {
+        let revolution = Divisor::new(revolution_ns);
+        Self { revolution, head_skew_ns: 0, cylinder_skew_ns: 0, heads, phase_ns: 0 }
+    }
+
+    /// One revolution.
+    pub const fn revolution_ns(&self) -> u64 {
+        self.revolution.get()
+    }
+
     /// The angle at which a track's sector 0 begins.
     pub fn track_start_ns(&self, cylinder: u32, head: u32) -> u64 {
         let per_cylinder = u64::from(self.heads - 1) * self.head_skew_ns + self.cylinder_skew_ns;
-        (u64::from(cylinder) * per_cylinder + u64::from(head) * self.head_skew_ns) % self.revolution_ns
+        let turned_ns = u64::from(cylinder) * per_cylinder + u64::from(head) * self.head_skew_ns;
+        self.revolution.divide(turned_ns).1
     }
 
     /// The angle at which a sector begins.
@@ -32,7 +44,7 @@ impl Rotation {
         let (track_start_ns, sector) = self.track_angle(at);
         let angle = track_start_ns + self.within_track_ns(sector, at.sectors_per_track);
         // Both are less than a revolution, or the first is 0 and the second less than two.
-        if angle < self.revolution_ns { angle } else { angle - self.revolution_ns }
+        if angle < self.revolution_ns() { angle } else { angle - self.revolution_ns() }
     }
 
     /// An angle, and the number of sectors from it: from the start of the track, or from angle 0 if the zone states the
@@ -47,13 +59,13 @@ impl Rotation {
     /// How long the platter takes from the start of the track's sector 0 to the start of sector `sector` (which may be one
     /// past the last: a whole revolution, and so on).
     pub fn within_track_ns(&self, sector: u32, sectors_per_track: u32) -> u64 {
-        u64::from(sector) * self.revolution_ns / u64::from(sectors_per_track)
+        u64::from(sector) * self.revolution_ns() / u64::from(sectors_per_track)
     }
 
     /// How long, from `now_ns`, until the angle `angle_ns` is under the heads: `0..revolution_ns`.
     pub fn wait_ns(&self, now_ns: u64, angle_ns: u64) -> u64 {
-        let here = (now_ns + self.phase_ns) % self.revolution_ns;
-        if angle_ns >= here { angle_ns - here } else { angle_ns + self.revolution_ns - here }
+        let (_, here) = self.revolution.divide(now_ns + self.phase_ns);
+        if angle_ns >= here { angle_ns - here } else { angle_ns + self.revolution_ns() - here }
     }
 }
 
@@ -61,13 +73,8 @@ impl Rotation {
 mod tests {
     use super::*;
 
-    const ROTATION: Rotation = Rotation {
-        revolution_ns: 8_000_000,
-        head_skew_ns: 500_000,
-        cylinder_skew_ns: 1_000_000,
-        heads: 2,
-        phase_ns: 0,
-    };
+    const ROTATION: Rotation =
+        Rotation { head_skew_ns: 500_000, cylinder_skew_ns: 1_000_000, ..Rotation::new(8_000_000, 2) };
 
     #[test]
     fn angles_by_hand() {

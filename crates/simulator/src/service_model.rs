@@ -79,7 +79,7 @@ impl Disk {
         let fixed_ns =
             controller.overhead_ns(request.op) + move_ns + controller.options.completion_overhead_ns;
         let least = mechanism.geometry.zones().iter().map(|zone| zone.sectors_per_track).min();
-        let sector_ns = mechanism.rotation.revolution_ns / u64::from(least.unwrap_or(1).max(1)) + 1;
+        let sector_ns = mechanism.rotation.revolution_ns() / u64::from(least.unwrap_or(1).max(1)) + 1;
         Some([fixed_ns + end_ns, fixed_ns + end_ns + tracks * sector_ns])
     }
 }
@@ -137,7 +137,7 @@ impl ServiceModel for Disk {
         if let Some([expected_ns, _]) = self.by_track_ns(move_ns, &request) {
             return expected_ns;
         }
-        self.service_ns(move_ns, mechanism.rotation.revolution_ns / 2, &at, &request)
+        self.service_ns(move_ns, mechanism.rotation.revolution_ns() / 2, &at, &request)
     }
 
     /// Without a write cache the arm is where it was left, or as far on as the disk reads ahead. With one it may be
@@ -161,7 +161,7 @@ impl ServiceModel for Disk {
         let move_ns = mechanism.head_switch_ns.max(mechanism.seek.time_ns(distance) + settle_ns) + noise_ns;
         let longest_ns = match self.by_track_ns(move_ns, &request) {
             Some([_, longest_ns]) => longest_ns,
-            None => self.service_ns(move_ns, mechanism.rotation.revolution_ns, &at, &request),
+            None => self.service_ns(move_ns, mechanism.rotation.revolution_ns(), &at, &request),
         };
         longest_ns + controller.longest_destage_ns()
     }
@@ -211,12 +211,12 @@ impl Controller {
         let longest = mechanism.geometry.cylinders().saturating_sub(1);
         let run_ns =
             mechanism.head_switch_ns.max(mechanism.seek.time_ns(longest) + mechanism.write_settle_ns)
-                + mechanism.rotation.revolution_ns;
+                + mechanism.rotation.revolution_ns();
         // Each sector of a run could be on its own track only if tracks had one sector; two revolutions for each track
         // that is touched cover the passing and the change.
         let zones = mechanism.geometry.zones();
         let least = zones.iter().map(|zone| zone.sectors_per_track - zone.spares.sectors_per_track).min();
         let tracks = cache.sectors / u64::from(least.unwrap_or(1).max(1)) + 2 * cache.runs as u64;
-        cache.runs as u64 * run_ns + tracks * 2 * mechanism.rotation.revolution_ns
+        cache.runs as u64 * run_ns + tracks * 2 * mechanism.rotation.revolution_ns()
     }
 }

@@ -92,7 +92,7 @@ impl DiskTimes {
         }
         let step = if options.aligned { track.max(1) } else { 1 };
         let places = (room - sectors) / step + 1;
-        let rest_ns = 4 * mechanism.rotation.revolution_ns;
+        let rest_ns = 4 * mechanism.rotation.revolution_ns();
         let longest = mechanism.geometry.cylinders().saturating_sub(1);
         let longest_seek_ns = mechanism.seek.time_ns(longest);
         let mut random = crate::server::SplitMix(options.seed);

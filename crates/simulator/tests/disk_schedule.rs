@@ -9,15 +9,11 @@ const US: u64 = 1_000;
 const CAPACITY: u64 = 20 * 100 * 512;
 
 fn disk(order: QueueOrder, read_ahead_sectors: u64) -> Disk {
+    let mut rotation = Rotation::new(8_000 * US, 1);
+    rotation.cylinder_skew_ns = 1_000 * US;
     let mechanism = Mechanism {
         geometry: Geometry::fitting(20 * 100, 1, &[(1.0, 100)]).into(),
-        rotation: Rotation {
-            revolution_ns: 8_000 * US,
-            head_skew_ns: 0,
-            cylinder_skew_ns: 1_000 * US,
-            heads: 1,
-            phase_ns: 0,
-        },
+        rotation,
         seek: SeekCurve { a: 0.0, b: 100e3, c: 1e6 }.into(),
         head_switch_ns: 0,
         write_settle_ns: 500 * US,

@@ -126,7 +126,7 @@ fn the_expected_time_is_the_mean_over_all_angles() {
     profile.command_overhead_us = 0.0;
     let disk = profile.build(256 * MIB).unwrap();
     let request = request(Op::Read, 300_000, 64);
-    let revolution_ns = disk.mechanism().rotation.revolution_ns;
+    let revolution_ns = disk.mechanism().rotation.revolution_ns();
     let count = 10_000;
     let sum: u64 = (0..count)
         .map(|i| {

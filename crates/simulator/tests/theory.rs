@@ -47,7 +47,7 @@ fn mean_rotational_latency_is_half_a_revolution() {
             mechanism.positioning_ns(now_ns, arm, sector, Op::Read) - mechanism.move_ns(arm, to, Op::Read)
         })
         .collect();
-    let half_ns = mechanism.rotation.revolution_ns as f64 / 2.0;
+    let half_ns = mechanism.rotation.revolution_ns() as f64 / 2.0;
     assert!(
         (mean(&waits) / half_ns - 1.0).abs() < 0.01,
         "{} ns, half a revolution is {half_ns}",

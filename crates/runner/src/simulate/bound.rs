@@ -63,7 +63,7 @@ pub(super) fn of_device(device: &RunDevice, settings: &AdmissionSettings) -> Res
 fn of_disk(disk: &Disk, settings: &AdmissionSettings) -> Figures {
     let mechanism = disk.mechanism().clone();
     let cylinders = mechanism.geometry.cylinders();
-    let revolution_ns = mechanism.rotation.revolution_ns;
+    let revolution_ns = mechanism.rotation.revolution_ns();
     let latency_ns = match settings.rotation {
         RotationBound::Whole => revolution_ns,
         RotationBound::Half => revolution_ns / 2,
