@@ -152,6 +152,14 @@ def test_cells_that_are_precise_enough_are_repeated_no_more(dry_bench):
     code, log = dry_bench.play(study, "--skip-tags", "report")
     assert code == 0 and ", 0 of them to do" in log, log
     assert files_of(dry_bench) == before
+    # Another precision is decided about, though no run is missing.
+    study.write_text(study.read_text().replace("width: 0.12", "width: 9"))
+    code, log = dry_bench.play(study, "--skip-tags", "report")
+    assert code == 0 and ", 0 of them to do" in log, log
+    assert (decision(dry_bench)["status"], decision(dry_bench)["after"]) == ("reached", 3)
+    study.write_text(study.read_text().replace("width: 9", "width: 0.12"))
+    code, log = dry_bench.play(study, "--skip-tags", "report")
+    assert code == 0 and decision(dry_bench) == found, log
     # `weir simulate` by itself makes the same runs, also where it is told how many repetitions.
     shutil.copytree(dry_bench.results / "tiny", dry_bench.folder / "again/tiny", dirs_exist_ok=True)
     for run in made[-3:]:
