@@ -423,7 +423,11 @@ def test_a_play_moves_the_controller_once(bench):
     """This test will play a study with three decisions: none of them waits until the kernel forgets its groups."""
     if version() != 1 or os.geteuid() != 0:
         pytest.skip("the disks of this host are with version 2 already")
-    fields = {"factors": "cgroup: [{one: io.weight=400}, {one: io.weight=100}]", "profile": '"null"', "two": ""}
+    fields = {
+        "factors": "cgroup: [{one: io.weight=400}, {one: io.weight=100}]",
+        "profile": '"null"',
+        "two": "",
+    }
     text = STUDY.format(**fields, with_=files_of(), hold="", size_mib=128, warmup_s=0.2, duration_s=1)
     precision = "precision: {width: 0.001, cell: {}, at_most: 4}\nrepetitions: 2"
     study = bench.folder / "groups.yml"

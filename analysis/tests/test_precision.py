@@ -215,7 +215,9 @@ def test_cells_without_an_interval_to_come_stop_too(with_ids):
     study, whole = with_ids
     table = with_deviations(whole, np.random.default_rng(13), steady=1)
     second = pl.col("scheduler").cast(pl.String) == "mq-deadline"
-    overloaded = table.with_columns(response_p95_ms=pl.when(second).then(math.inf).otherwise("response_p95_ms"))
+    overloaded = table.with_columns(
+        response_p95_ms=pl.when(second).then(math.inf).otherwise("response_p95_ms")
+    )
     of_second = next(run.cell for run in study.runs if run.levels["scheduler"] == "mq-deadline")
     assert decide(study, overloaded).stopped == {of_second: 3}
     # Skipped: the host does not have it.

@@ -101,7 +101,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let requests: u64 = arguments.next().map_or(Ok(2_000_000), |text| text.parse())?;
 
     let poisson = |mean_gap_ns: f64, left| {
-        Box::new(Poisson { rng: Xoshiro256PlusPlus::seed_from_u64(7), mean_gap_ns, next_ns: 0.0, due_ns: 0, left })
+        Box::new(Poisson {
+            rng: Xoshiro256PlusPlus::seed_from_u64(7),
+            mean_gap_ns,
+            next_ns: 0.0,
+            due_ns: 0,
+            left,
+        })
     };
     // At this utilisation a sweep is longer than one request: the service time depends on the rate a little.
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);

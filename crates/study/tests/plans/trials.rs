@@ -358,8 +358,14 @@ fn every_mistake_of_a_precision_is_named_with_its_line() {
         ("width: 0.1, at_most: 9, cell: {loat: 1}", "unknown factor `loat`; did you mean `load`?"),
         ("width: 0.1, at_most: 9, cell: {load: 2}", "precision.cell.load: is 2, which is no level of `load`"),
         ("effect: 0.1, at_most: 9, cell: {load: 1}", "precision.effect: needs a comparison"),
-        ("width: 0.1, at_most: 9, stop: each", "precision.stop: is `each`, but a comparison needs its levels together"),
-        ("width: 0.1, at_most: 9, cell: {}, stop: alone", "unknown variant `alone`"),
+        (
+            "width: 0.1, at_most: 9, stop: each",
+            "precision.stop: is `each`, but a comparison needs its levels together",
+        ),
+        (
+            "width: 0.1, at_most: 9, cell: {}, stop: alone",
+            "precision.stop: found `alone`, expected `each` or `together`",
+        ),
         ("width: 0.1", "at_most"),
     ] {
         let error =
@@ -371,7 +377,8 @@ fn every_mistake_of_a_precision_is_named_with_its_line() {
 
 #[test]
 fn a_plan_survives_json() {
-    let fields = "seed: 7\ncomparison: {factor: load}\nprecision: {width: 0.1, cell: {}, stop: each, at_most: 9}";
+    let fields =
+        "seed: 7\ncomparison: {factor: load}\nprecision: {width: 0.1, cell: {}, stop: each, at_most: 9}";
     let plan = plan_text(&TRIAL.replace("seed: 7", fields)).unwrap();
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
