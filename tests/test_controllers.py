@@ -420,7 +420,7 @@ def test_the_controller_is_moved_back_whatever_ends_a_run(groups, ending):
 
 @pytest.mark.controllers
 def test_a_play_moves_the_controller_once(bench):
-    """This test will play a study with three decisions: none of them waits until the kernel forgets its groups."""
+    """This test will play a study with three decisions, with one move for all of them."""
     if version() != 1 or os.geteuid() != 0:
         pytest.skip("the disks of this host are with version 2 already")
     fields = {

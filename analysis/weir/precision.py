@@ -49,7 +49,7 @@ class Judged:
         n: repetitions with a value.
         reached: whether the interval is precise enough.
         note: why there is no interval.
-        is_final: whether more repetitions change nothing: it is precise enough, or can never have an interval.
+        is_final: whether more repetitions change nothing: precise enough, or never with an interval.
     """
 
     name: str
@@ -70,7 +70,8 @@ class Decision:
         status: `GO_ON`, or why the study stops: `REACHED`, `AT_MOST`, `IMPOSSIBLE`.
         after: repetitions that the decision is about; 0 before the first.
         repetitions: repetitions to make; where the study stops, those that were made for it.
-        confidence: of all intervals of all decisions together; with `stop: each`, of each one at all decisions.
+        confidence: of all intervals of all decisions together; with `stop: each`, of each one at all
+            decisions.
         intervals: what was judged; with `stop: each`, of each cell as it was when the cell stopped.
         precision: the field of the study.
         stopped: with `stop: each`, repetitions of each cell that is repeated no more, by the cell's id.
@@ -114,9 +115,11 @@ class Decision:
             wide = sum(not one.reached for one in self.intervals)
             of_some = f" by {wide} of {len(self.intervals)} means"
         sentences = {
-            GO_ON: f"more repetitions are needed{of_some}: next decision after {self.repetitions} of at most {most}",
+            GO_ON: f"more repetitions are needed{of_some}: next decision after {self.repetitions} of at most "
+            f"{most}",
             REACHED: f"precision reached after {self.after} of at most {most} repetitions",
-            AT_MOST: f"precision not reached{of_some} with {most} repetitions, the most that the study allows",
+            AT_MOST: f"precision not reached{of_some} with {most} repetitions, the most that the study "
+            "allows",
             IMPOSSIBLE: f"stopped after {self.after} repetitions: no interval can be computed",
         }
         return [*found, sentences[self.status]]
@@ -261,7 +264,7 @@ def _values(study: Study, table: pl.DataFrame, precision: dict[str, Any]) -> dic
 def _newly_stopped(
     study: Study, values: dict[str, _Values], known: dict[str, Judged], n: int, stopped: dict[str, int]
 ) -> dict[str, int]:
-    """Cells that are repeated no more after `n` repetitions: all their intervals are final, or all runs skipped.
+    """Cells that are repeated no more after `n` repetitions: all intervals are final, or all runs skipped.
 
     A cell that is not judged is repeated as long as any other one.
     """
