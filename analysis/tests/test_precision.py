@@ -264,9 +264,10 @@ def test_a_study_folder_lacks_no_run_of_a_stopped_cell(folder, tmp_path):
         run["id"] for run in runs if run["block"] == 4 and run["cell"] != cell
     ]
     assert study.complete_blocks == 4
-    (path / "precision.json").write_text(json.dumps(decision | {"stopped": [cell]}))
-    with pytest.raises(InputError, match="field `stopped`"):
-        load_study(path)
+    for wrong, named in (([cell], "stopped"), ({cell: "3"}, cell)):
+        (path / "precision.json").write_text(json.dumps(decision | {"stopped": wrong}))
+        with pytest.raises(InputError, match=f"field `{named}`"):
+            load_study(path)
 
 
 def test_two_classes_share_the_confidence(long, folder):

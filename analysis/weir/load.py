@@ -231,13 +231,13 @@ class Study:
         Args:
             stopped: cells that later blocks do not need, by their ids, with their repetitions.
         """
-        never = self.repetitions
-        made = Counter(run.block for run in self.runs if run.block < stopped.get(run.cell, never))
-        of_block = self.planned // max(never, 1)
-        without = Counter(stopped[run.cell] for run in self.runs if run.block == 0 and run.cell in stopped)
+        made = Counter(run.block for run in self.runs if run.block < stopped.get(run.cell, self.repetitions))
+        of_block = self.planned // max(self.repetitions, 1)
+        # Runs of a block that end with so many repetitions.
+        ending = Counter(stopped[run.cell] for run in self.runs if run.block == 0 and run.cell in stopped)
 
         def wanted(block: int) -> int:
-            return of_block - sum(runs for after, runs in without.items() if after <= block)
+            return of_block - sum(runs for repetitions, runs in ending.items() if repetitions <= block)
 
         return next(block for block in count() if made[block] < max(wanted(block), 1))
 
@@ -402,8 +402,8 @@ def _decision(path: Path, precision: dict[str, Any] | None) -> dict[str, Any] | 
         return None
     decision = read_document(path, DECIDE_AGAIN)
     field(decision, path, "repetitions", int)
-    if "stopped" in decision:
-        field(decision, path, "stopped", dict)
+    for cell in field(decision, path, "stopped", dict) if "stopped" in decision else ():
+        field(decision["stopped"], path, cell, int)
     return decision if decision.get("precision") == precision else None
 
 
@@ -435,10 +435,10 @@ def _factors(plan: dict[str, Any], path: Path) -> dict[str, list[Level]]:
     for name, levels in factors.items():
         if not isinstance(levels, list) or not levels:
             raise InputError(path, f"field `factors.{name}` is {levels!r}, not a list", PLAN_AGAIN)
-    return {name: [shown(level) for level in levels] for name, levels in factors.items()}
+    return {name: [plain_level(level) for level in levels] for name, levels in factors.items()}
 
 
-def shown(level: Any) -> Level:
+def plain_level(level: Any) -> Level:
     """A level as in `run.json`: scalars unchanged, one value per class as `text=10 video=4`."""
     if isinstance(level, dict):
         parts = ((name, v if isinstance(v, str) else json.dumps(v)) for name, v in level.items())

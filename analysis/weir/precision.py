@@ -18,7 +18,7 @@ from weir.answers import compared, is_decided
 from weir.binary_cache import BinaryCache
 from weir.errors import InputError
 from weir.labels import label, number
-from weir.load import DECISION, PLAN_AGAIN, Study, load_study, shown
+from weir.load import DECISION, PLAN_AGAIN, Study, load_study, plain_level
 from weir.sequential import interval, look_level, looks, reached
 from weir.study import cell_label, class_table, level_key, objective_metric
 
@@ -242,7 +242,7 @@ def _values(study: Study, table: pl.DataFrame, precision: dict[str, Any]) -> dic
         return found
     rows = table
     for name, wanted_level in precision["cell"].items():
-        wanted_key = level_key(shown(wanted_level))
+        wanted_key = level_key(plain_level(wanted_level))
         same = [level_key(level) == wanted_key for level in rows[name]] if rows.height else []
         rows = rows.filter(pl.Series(same, dtype=pl.Boolean))
     cells = {run.id: run.cell for run in study.runs}

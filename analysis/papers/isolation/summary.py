@@ -96,9 +96,7 @@ def precision(studies: dict[str, Study]) -> pl.DataFrame:
         means = decide_now(study).intervals
         repetitions = sorted(one.n for one in means)
         wide = [
-            f"{one.name.rpartition(': ')[2]} {one.note}"
-            if one.low is None or one.high is None
-            else f"{one.name.rpartition(': ')[2]} {with_interval(one.estimate, one.low, one.high)}"
+            f"{one.name.rpartition(': ')[2]} {one.note or with_interval(one.estimate, one.low, one.high)}"
             for one in means
             if not one.reached
         ]
@@ -110,8 +108,8 @@ def precision(studies: dict[str, Study]) -> pl.DataFrame:
                 "repetitions": f"{repetitions[0]} to {repetitions[-1]}" if repetitions else "",
                 "known to": f"{study.precision['width']:.0%}",
                 "means": len(means),
-                "as precise": len(means) - len(wide),
-                "others": "; ".join(wide),
+                "precise enough": len(means) - len(wide),
+                "not precise enough": "; ".join(wide),
             }
         )
     return pl.DataFrame(lines)
