@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 use common::{Server, command, lacks, read_at, skip, write_at};
 use weir_blockserver::{Error, ServeSpec, State, down, down_all, serve_in_background, state_path, status};
 
+/// From <linux/loop.h>.
+const LOOP_CTL_REMOVE: libc::c_ulong = 0x4C81;
 const YAML: &str = "{name: down, profile: hdd-7200, size_mib: 128}";
 
 fn signal(server: &Server, signal: libc::c_int) {
@@ -188,6 +191,12 @@ fn down_never_touches_what_was_given_to_others() {
     let backing = fs::read_to_string(format!("/sys/block/{number}/loop/backing_file")).unwrap();
     assert!(losetup(&["--detach", &device]));
     assert!(backing.contains("other.img"), "{backing}");
+    if state.loop_added {
+        let control = fs::File::options().write(true).open("/dev/loop-control").unwrap();
+        let number: libc::c_long = number.trim_start_matches("loop").parse().unwrap();
+        // SAFETY: takes a number. The kernel refuses it for a device in use.
+        unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, number) };
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! with another controller in its place (mount(2), `MS_REMOUNT`) frees the controller for version 2. This changes the whole
 //! machine: the state folder records the move before it is made, and the record undoes it.
 //! The kernel allows the move only if the top has no child group. A removed group counts while a request or a worker thread
-//! refers to it: with a loop device up to 120 s after the last request.
+//! refers to it: with a loop device that stays up to 120 s after the last request.
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;

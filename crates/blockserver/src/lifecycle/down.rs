@@ -18,6 +18,7 @@ use crate::engine::scheduled::ExportKind;
 use crate::error::Error;
 use crate::exports::loop_device::detach;
 use crate::exports::ublk;
+use crate::lifecycle::ownership::GivenBack;
 use crate::sockets::remove_socket;
 use crate::state::{BlockDevice, State, states};
 use crate::wait::wait_until;
@@ -113,9 +114,10 @@ pub fn down(state_file: &Path) -> Result<DownReport, Error> {
         }
     }
     if report.left.is_empty() {
-        match state.restore_queue() {
-            Ok(true) => report.done.push("restored the settings of its queue".to_owned()),
-            Ok(false) => {}
+        match state.give_back_loop() {
+            Ok(GivenBack::Removed) => report.done.push("removed the loop device".to_owned()),
+            Ok(GivenBack::Restored) => report.done.push("restored the settings of its queue".to_owned()),
+            Ok(GivenBack::Nothing) => {}
             Err(error) => report.left.push(format!("its queue keeps its settings: {error}")),
         }
     }

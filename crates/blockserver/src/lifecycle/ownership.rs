@@ -58,11 +58,30 @@ impl State {
         Err(format!("{node} is over another file (expected {})", self.file.display()))
     }
 
-    /// Restores the queue settings of the loop device, once it is detached. False if there was nothing to restore.
+    /// Removes the detached loop device, if this server added it, or restores its queue settings.
     ///
     /// # Errors
     /// The kernel refuses a value.
-    pub(crate) fn restore_queue(&self) -> io::Result<bool> {
-        self.queue.as_ref().map_or(Ok(false), QueueSettings::restore_detached)
+    pub(crate) fn give_back_loop(&self) -> io::Result<GivenBack> {
+        if let Some(device) = self.device.as_ref().filter(|_| self.loop_added)
+            && loop_device::remove(device)
+        {
+            return Ok(GivenBack::Removed);
+        }
+        match self.queue.as_ref().map_or(Ok(false), QueueSettings::restore_detached)? {
+            true => Ok(GivenBack::Restored),
+            false => Ok(GivenBack::Nothing),
+        }
     }
+}
+
+/// What was left to do for a detached loop device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GivenBack {
+    /// It is gone.
+    Removed,
+    /// It has its former settings.
+    Restored,
+    /// There was nothing to do.
+    Nothing,
 }

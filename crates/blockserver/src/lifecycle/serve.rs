@@ -18,7 +18,7 @@ use crate::engine::Engines;
 use crate::engine::scheduled::{ExportKind, Layout};
 use crate::error::Error;
 use crate::exports::fuse::{DiskFile, FILE_NAME, MAX_REQUEST_BYTES};
-use crate::exports::loop_device::{self, missing_capability};
+use crate::exports::loop_device::{self, Attached, missing_capability};
 use crate::exports::nbd::{Address, Listener};
 use crate::exports::queue;
 use crate::exports::ublk;
@@ -82,6 +82,7 @@ fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) 
         device: None,
         class_devices: Vec::new(),
         ready: false,
+        loop_added: false,
         queue: None,
         nbd: None,
     };
@@ -133,10 +134,10 @@ fn run(
             .and_then(|file| loop_device::attach(&file, &state.token))
             .map(Some),
     };
-    let outcome = attached.and_then(|device| {
-        if let Some(device) = &device {
-            record_queue(device, state, state_file)?;
-            prepare_queue(device, queue::loop_depth(), &state.spec);
+    let outcome = attached.and_then(|attached| {
+        if let Some(attached) = &attached {
+            record_loop(attached, state, state_file)?;
+            prepare_queue(&attached.device, queue::loop_depth(), &state.spec);
         }
         let served = start_ublk(state, &engines)?;
         state.ready = true;
@@ -227,8 +228,10 @@ fn start_ublk(state: &mut State, engines: &Engines) -> Result<Vec<ublk::Device>,
 }
 
 /// Records a new loop device and its queue settings, before these are changed.
-fn record_queue(device: &BlockDevice, state: &mut State, state_file: &Path) -> Result<(), Error> {
+fn record_loop(attached: &Attached, state: &mut State, state_file: &Path) -> Result<(), Error> {
+    let Attached { device, added } = attached;
     state.device = Some(device.clone());
+    state.loop_added = *added;
     let name = device.path.file_name().unwrap_or_default().to_string_lossy();
     state.queue = queue::QueueSettings::read(&name).ok();
     state.save(state_file).map_err(Error::path("write the state file", state_file))
@@ -285,7 +288,7 @@ fn finish(state: &State, state_file: &Path) -> Result<(), Error> {
         );
         return Ok(());
     }
-    if let Err(error) = state.restore_queue() {
+    if let Err(error) = state.give_back_loop() {
         eprintln!("note: {error}");
     }
     let _ = fs::remove_dir(&state.mountpoint);

@@ -44,6 +44,9 @@ pub struct State {
     /// Whether all exports are ready.
     #[serde(default)]
     pub ready: bool,
+    /// Whether the loop device was added to the host's for this server, and goes with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loop_added: bool,
     /// Former queue settings of the loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSettings>,

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -37,6 +37,8 @@ pub struct Server {
     pub state: State,
     pub state_file: PathBuf,
     folder: tempfile::TempDir,
+    /// Of its loop device in sysfs.
+    inode: Option<u64>,
 }
 
 impl Server {
@@ -50,7 +52,9 @@ impl Server {
         let mut child = command(folder.path(), &spec).stdout(Stdio::null()).spawn().unwrap();
         let state = wait_until_ready(&spec, folder.path(), &mut child).unwrap();
         let state_file = state_path(folder.path(), &spec.name);
-        Self { child, state, state_file, folder }
+        let mut server = Self { child, state, state_file, folder, inode: None };
+        server.inode = server.state.device.as_ref().and_then(|_| server.inode());
+        server
     }
 
     pub fn folder(&self) -> &Path {
@@ -81,6 +85,12 @@ impl Server {
         statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
     }
 
+    /// Distinguishes its loop device from a later one with its number.
+    fn inode(&self) -> Option<u64> {
+        let device = Path::new("/sys/block").join(self.device().file_name().unwrap());
+        std::fs::metadata(device).ok().map(|folder| folder.ino())
+    }
+
     /// Nothing of it is left: no mount, no loop device, no file but a log.
     pub fn assert_gone(&self) {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -90,6 +100,8 @@ impl Server {
         // Another test may have taken the loop device meanwhile.
         let folder = self.folder.path().to_str().unwrap();
         assert!(!backing.is_ok_and(|file| file.contains(folder)), "{number} is still attached");
+        let stays = self.state.loop_added && self.inode() == self.inode;
+        assert!(!stays, "{number} was added, and is still there");
         for path in [&self.state_file, &self.state.socket, &self.state.mountpoint] {
             assert!(!path.exists(), "{} still exists", path.display());
         }
