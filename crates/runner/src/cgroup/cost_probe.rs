@@ -22,9 +22,12 @@ const SMALL_BYTES: u64 = 4096;
 const LARGE_BYTES: u64 = 1 << 20;
 /// Sequential requests wrap around at this byte: it bounds the memory of a modelled disk.
 const SEQUENTIAL_BYTES: u64 = 64 << 20;
-/// Duration of each kind: long enough for about 70 random requests on a disk.
-const RANDOM: Duration = Duration::from_millis(700);
-const SEQUENTIAL: Duration = Duration::from_millis(300);
+/// Least duration of each kind.
+const LEAST: Duration = Duration::from_millis(300);
+/// Longest duration of random requests, for slow disks: about 70 requests.
+const LONGEST_RANDOM: Duration = Duration::from_millis(700);
+/// Random requests after which the rate is known to 3 %, even if service times vary as much as their mean.
+const ENOUGH: u64 = 1000;
 /// Maximum outstanding requests: with more threads, CPU scheduling dominates.
 const MOST_AT_ONCE: u32 = 32;
 /// Seed of random offsets, which differ between kinds and threads but not between runs.
@@ -81,14 +84,18 @@ fn rate_per_s(
     let (next, answered) = (AtomicU64::new(0), AtomicU64::new(0));
     let places = if kind.random { size_bytes } else { size_bytes.min(SEQUENTIAL_BYTES) } / kind.size_bytes;
     let began = Instant::now();
-    let end = began + if kind.random { RANDOM } else { SEQUENTIAL };
+    let ends = || {
+        let elapsed = began.elapsed();
+        let enough = !kind.random || answered.load(Ordering::Relaxed) >= ENOUGH;
+        elapsed >= if enough { LEAST } else { LONGEST_RANDOM }
+    };
     let ask = |thread: u64| -> std::io::Result<()> {
         let mut random = ChaCha8Rng::seed_from_u64(SEED + thread);
         let mut memory = vec![0u8; (kind.size_bytes + SMALL_BYTES) as usize];
         // Direct I/O needs memory aligned to the disk's blocks.
         let first = memory.as_ptr().align_offset(SMALL_BYTES as usize);
         let buffer = &mut memory[first..first + kind.size_bytes as usize];
-        while Instant::now() < end && !stop.load(Ordering::Relaxed) {
+        while !ends() && !stop.load(Ordering::Relaxed) {
             let place = if kind.random {
                 random.random_range(0..places.max(1))
             } else {
