@@ -71,6 +71,9 @@ const WORDS: &str = "words.txt";
 /// Longest wait until all clients are at the gate.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Range of fio's `log_entries`; the least is its default.
+const MOST_LOG_ENTRIES: u32 = 1 << 20;
+const LEAST_LOG_ENTRIES: u32 = 1 << 10;
 
 /// fio's report of one class, compared with its rows.
 #[derive(Debug, Clone, Serialize)]
@@ -186,13 +189,9 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
     }
     option("norandommap", &1);
     option("allow_mounted_write", &0);
-    // Completion stamps on CLOCK_MONOTONIC, in ms; the issue log refines them to microseconds.
-    option("log_alternate_epoch", &1);
-    option("log_alternate_epoch_clock_id", &libc::CLOCK_MONOTONIC);
-    option("log_offset", &1);
-    // fio keeps each log in memory until the end, and only the whole latency is used.
-    option("disable_clat", &1);
-    option("disable_slat", &1);
+    for (name, value) in log_options(place.class.clients) {
+        option(name, &value);
+    }
     option("lat_percentiles", &1);
     if let Some(priority) = place.class.priority {
         option("prioclass", &priority.class().number());
@@ -212,6 +211,22 @@ fn job_file(run: &Run, place: &Placement, of_clients: &[&Group]) -> Result<Strin
         }
     }
     Ok(text)
+}
+
+/// Options of a job's latency logs, of which each client has one.
+fn log_options(clients: u32) -> [(&'static str, u32); 6] {
+    [
+        // Completion stamps on CLOCK_MONOTONIC, in ms; the issue log refines them to microseconds.
+        ("log_alternate_epoch", 1),
+        ("log_alternate_epoch_clock_id", libc::CLOCK_MONOTONIC as u32),
+        ("log_offset", 1),
+        // When a log is full, fio 3.33 buffers up to a queue depth of entries until the log has grown, and loses them if the job ends
+        // before. A long log is seldom full; untouched entries take no memory.
+        ("log_entries", (MOST_LOG_ENTRIES / clients.max(1)).max(LEAST_LOG_ENTRIES)),
+        // fio keeps each log in memory until the end, and only the whole latency is used.
+        ("disable_clat", 1),
+        ("disable_slat", 1),
+    ]
 }
 
 /// Seed of a client: fio reads a signed number and refuses 2^63 or more.
@@ -496,6 +511,34 @@ mod tests {
     fn seeds_are_numbers_that_fio_reads() {
         assert_eq!(seed(7, 2), 9);
         assert!(seed(u64::MAX - 1, 0) < 1 << 63 && seed(u64::MAX, 1) < 1 << 63);
+    }
+
+    #[test]
+    fn no_request_is_lost_where_a_short_log_would_be_full() {
+        if !Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: needs fio");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("disk"), vec![0; 1 << 20]).unwrap();
+        let rows_of = |options: &[(&str, u32)]| {
+            let mut text =
+                "[0]\nfilename=disk\nrw=randread\nnorandommap=1\nbs=4096\niodepth=32\nioengine=io_uring\n\
+                thread=1\nio_size=64m\nnumber_ios=7180\nwrite_lat_log=0\n"
+                    .to_owned();
+            for (name, value) in options {
+                let _ = writeln!(text, "{name}={value}");
+            }
+            fs::write(folder.path().join("job.fio"), text).unwrap();
+            let output = Command::new("fio").arg("job.fio").current_dir(&folder).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            fs::read_to_string(folder.path().join("0_lat.1.log")).unwrap().lines().count()
+        };
+        assert_eq!(rows_of(&log_options(1)), 7180);
+        // The default log has parts of 1024, 2048 and 4096 entries.
+        let short = log_options(u32::MAX);
+        assert!(short.contains(&("log_entries", 1024)));
+        eprintln!("of 7180 requests, the default log has {}", rows_of(&short));
     }
 
     #[test]
