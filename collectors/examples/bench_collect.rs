@@ -4,8 +4,8 @@
 //! cargo run --release -p weir-collectors --example bench_collect [-- [--rounds N] [--seconds S] [DEVICE[=RATIO]...]]
 //! ```
 //!
-//! First a loop device over a file in `/dev/shm` is made, which saturates the CPUs; then every device that is named is
-//! read. RATIO is the share of the rate that must be left. Every round has five arms in changing order: nothing, nothing
+//! First a loop device over a file in `/dev/shm` is made, which saturates the CPUs, and read one request at a time and in
+//! batches, for the highest rate; then every device that is named is read. RATIO is the share of the rate that must be left. Every round has five arms in changing order: nothing, nothing
 //! again (the control, which shows the noise), the collector in mode `full`, in mode `lean`, and `full` with the ftrace
 //! events of completions beside it. Needs root, fio and, for the BPF time, permission to set `kernel.bpf_stats_enabled`.
 
@@ -112,10 +112,39 @@ impl Drop for MemoryLoop {
     }
 }
 
-/// 4 KiB random reads at queue depth 32; the rate per second.
-fn fio(device: &str, seconds: f64) -> Outcome<f64> {
+/// What fio does.
+struct Load {
+    about: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const SINGLY: Load = Load {
+    about: "4 KiB random reads at queue depth 32",
+    arguments: &["--bs=4k", "--ioengine=libaio", "--iodepth=32"],
+};
+
+/// The highest rate that one job gets from a loop device: requests submitted and reaped in batches, without a map of blocks.
+const BATCHES: Load = Load {
+    about: "512-byte random reads in batches of 16 at queue depth 64",
+    arguments: &[
+        "--bs=512",
+        "--ioengine=io_uring",
+        "--iodepth=64",
+        "--iodepth_batch_submit=16",
+        "--iodepth_batch_complete_min=8",
+        "--iodepth_batch_complete_max=32",
+        "--fixedbufs",
+        "--registerfiles",
+        "--norandommap",
+        "--gtod_reduce=1",
+    ],
+};
+
+/// The rate per second.
+fn fio(device: &str, load: &Load, seconds: f64) -> Outcome<f64> {
     let output = Command::new("fio")
-        .args(["--name=bench", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=32"])
+        .args(["--name=bench", "--rw=randread", "--direct=1"])
+        .args(load.arguments)
         .args(["--readonly", "--time_based", "--output-format=json"])
         .arg(format!("--runtime={seconds}"))
         .arg(format!("--filename={device}"))
@@ -131,13 +160,13 @@ fn fio(device: &str, seconds: f64) -> Outcome<f64> {
 fn with_collector(
     recorded: &str,
     loaded: &str,
-    seconds: f64,
+    (load, seconds): (&Load, f64),
     (mode, second): (Mode, Second),
 ) -> Outcome<(f64, Reconciliation)> {
     let folder = std::env::temp_dir();
     let options = Options { mode, ..Options::spooled_to(&folder) };
     let collector = Collector::start(&[Disk::find(recorded)?], options, second, &folder, &folder)?;
-    let rate = fio(loaded, seconds)?;
+    let rate = fio(loaded, load, seconds)?;
     let capture = collector.stop()?;
     // The rows only where there is something to fill: millions of them take their time.
     let fill = second != Second::No && capture.reconciliation().lost > 0;
@@ -203,21 +232,19 @@ fn print_arm(arm: Arm, found: &mut Results, at_least: Option<f64>) {
     }
 }
 
-fn bench(device: &str, at_least: Option<f64>, settings: &Settings) -> Outcome<()> {
-    println!(
-        "{device}, fio 4 KiB random reads at queue depth 32, {} rounds of {} s:",
-        settings.rounds, settings.seconds
-    );
-    fio(device, 1.0)?;
+fn bench(device: &str, load: &Load, at_least: Option<f64>, settings: &Settings) -> Outcome<()> {
+    println!("{device}, fio {}, {} rounds of {} s:", load.about, settings.rounds, settings.seconds);
+    fio(device, load, 1.0)?;
     let mut results: [Results; ARMS.len()] = std::array::from_fn(|_| Results::default());
     for round in 0..settings.rounds {
         let mut rates = [0.0; ARMS.len()];
         for step in 0..ARMS.len() {
             let at = (round + if round % 2 == 0 { step } else { ARMS.len() - 1 - step }) % ARMS.len();
             rates[at] = match ARMS[at] {
-                Arm::Nothing | Arm::Control => fio(device, settings.seconds)?,
+                Arm::Nothing | Arm::Control => fio(device, load, settings.seconds)?,
                 Arm::Collector(mode, second) => {
-                    let (rate, found) = with_collector(device, device, settings.seconds, (mode, second))?;
+                    let (rate, found) =
+                        with_collector(device, device, (load, settings.seconds), (mode, second))?;
                     results[at].requests +=
                         found.devices.iter().map(|device| device.kernel.requests()).sum::<u64>();
                     results[at].lost += found.lost;
@@ -236,18 +263,18 @@ fn bench(device: &str, at_least: Option<f64>, settings: &Settings) -> Outcome<()
         print_arm(arm, found, at_least);
     }
     for mode in [Mode::Full, Mode::Lean] {
-        bpf_time(device, mode, settings.seconds)?;
+        bpf_time(device, load, mode, settings.seconds)?;
     }
     Ok(())
 }
 
 /// Prints the time in the programs of a mode, by the kernel's own accounting.
-fn bpf_time(device: &str, mode: Mode, seconds: f64) -> Outcome<()> {
+fn bpf_time(device: &str, load: &Load, mode: Mode, seconds: f64) -> Outcome<()> {
     let statistics = BpfStatistics::on()?;
-    let (_, found) = with_collector(device, device, seconds, (mode, Second::No))?;
+    let (_, found) = with_collector(device, device, (load, seconds), (mode, Second::No))?;
     // A collector of another, idle device leaves every program at once: what remains is the accounting's own clock.
     let idle = MemoryLoop::new(1)?;
-    let (_, unused) = with_collector(&idle.device, device, seconds, (mode, Second::No))?;
+    let (_, unused) = with_collector(&idle.device, device, (load, seconds), (mode, Second::No))?;
     drop(statistics);
     // Programs run for every disk of the host, so it is their own runs that count, not only fio's requests.
     let per_request = |found: &Reconciliation| {
@@ -276,7 +303,8 @@ fn main() -> Outcome<()> {
     let settings = settings()?;
     let memory = MemoryLoop::new(256)?;
     println!("a loop device over memory, which saturates the CPUs:");
-    bench(&memory.device, Some(SATURATED_RATIO), &settings)?;
+    bench(&memory.device, &SINGLY, Some(SATURATED_RATIO), &settings)?;
+    bench(&memory.device, &BATCHES, None, &settings)?;
     drop(memory);
-    settings.devices.iter().try_for_each(|(device, at_least)| bench(device, *at_least, &settings))
+    settings.devices.iter().try_for_each(|(device, at_least)| bench(device, &SINGLY, *at_least, &settings))
 }
