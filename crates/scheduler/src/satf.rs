@@ -41,36 +41,36 @@ struct Satf {
 
 /// Request with the shortest positioning time so far; the earliest arrival of equal times.
 struct Nearest<'a> {
-    age_millionths: i128,
     now_ns: u64,
     model: &'a dyn ServiceModel,
-    found: Option<(i128, Key)>,
+    found: Option<(u64, Key)>,
 }
 
 impl Nearest<'_> {
     fn consider(&mut self, (key, request): (&Key, &Request)) {
-        let mut effort = i128::from(self.model.positioning_ns(self.now_ns, request)) * MILLION;
-        if self.age_millionths > 0 {
-            let waited_ns = i128::from(self.now_ns.saturating_sub(request.arrived_ns));
-            effort -= waited_ns * self.age_millionths;
-        }
+        let effort_ns = self.model.positioning_ns(self.now_ns, request);
         // Keys end with the number of the arrival.
-        if self.found.is_none_or(|(least, of)| (effort, key.1) < (least, of.1)) {
-            self.found = Some((effort, *key));
+        if self.found.is_none_or(|(least_ns, of)| (effort_ns, key.1) < (least_ns, of.1)) {
+            self.found = Some((effort_ns, *key));
         }
     }
 
     /// Whether a request with a positioning time of at least `least_ns` cannot be chosen.
     fn is_before(&self, least_ns: u64) -> bool {
-        self.found.is_some_and(|(effort, _)| i128::from(least_ns) * MILLION > effort)
+        self.found.is_some_and(|(effort_ns, _)| least_ns > effort_ns)
     }
 }
 
 impl Satf {
+    fn nearest(&self, now_ns: u64, model: &dyn ServiceModel) -> Option<Key> {
+        let mut nearest = Nearest { now_ns, model, found: None };
+        self.search(&mut nearest);
+        nearest.found.map(|(_, key)| key)
+    }
+
     fn search(&self, nearest: &mut Nearest) {
         let (model, waiting) = (nearest.model, &self.waiting);
-        // With ageing, the farthest may have waited longest.
-        if self.age_millionths > 0 || waiting.len() <= FEW {
+        if waiting.len() <= FEW {
             return waiting.iter().for_each(|one| nearest.consider(one));
         }
         model.held(&mut |range| waiting.within(range).for_each(|one| nearest.consider(one)));
@@ -91,6 +91,15 @@ impl Satf {
             }
         }
     }
+
+    /// With ageing all are evaluated: the farthest may have waited longest.
+    fn nearest_by_age(&self, now_ns: u64, model: &dyn ServiceModel) -> Option<Key> {
+        let effort = |request: &Request| {
+            let waited_ns = i128::from(now_ns.saturating_sub(request.arrived_ns));
+            i128::from(model.positioning_ns(now_ns, request)) * MILLION - waited_ns * self.age_millionths
+        };
+        self.waiting.iter().min_by_key(|(key, request)| (effort(request), key.1)).map(|(key, _)| *key)
+    }
 }
 
 impl Policy for Satf {
@@ -102,9 +111,9 @@ impl Policy for Satf {
         if self.waiting.len() <= 1 {
             return self.waiting.pop_lowest().map_or(Decision::Idle, Decision::Serve);
         }
-        let mut nearest = Nearest { age_millionths: self.age_millionths, now_ns, model, found: None };
-        self.search(&mut nearest);
-        let found = nearest.found.and_then(|(_, key)| self.waiting.remove(key));
+        let ages = self.age_millionths > 0;
+        let found = if ages { self.nearest_by_age(now_ns, model) } else { self.nearest(now_ns, model) };
+        let found = found.and_then(|key| self.waiting.remove(key));
         found.map_or(Decision::Idle, Decision::Serve)
     }
 

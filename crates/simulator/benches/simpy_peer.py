@@ -1,23 +1,29 @@
 #!/usr/bin/env python3
-"""How many requests a second SimPy serves of the disk that weir's simulator serves, at the same load.
+"""Requests per second of weir's simulator under each policy, and of SimPy at the load of policy scan.
 
-python crates/simulator/benches/simpy_peer.py OURS.json
+python crates/simulator/benches/simpy_peer.py BENCH_SIMULATOR
 
-OURS.json is what `bench_simulator` printed for profile seagate-elite3 and policy scan. The model here is
-written independently: one zone of 99 sectors, 21 heads, the seek curve of Lee and Katz through minimum,
-average and maximum, the platter's position from the time, SCAN over cylinders; no skew, no buffer. Its mean
-response is printed beside weir's, so that it can be seen that both serve much the same disk.
+BENCH_SIMULATOR is the program built from crates/simulator/examples. All take turns, since the speed of a
+machine that others share changes within a minute: ratios are of one turn. Without SimPy only weir is
+measured.
+
+The model here is written independently: one zone of 99 sectors, 21 heads, the seek curve of Lee and Katz
+through minimum, average and maximum, the platter's position from the time, SCAN over cylinders; no skew, no
+buffer. Its mean response is printed beside weir's, so that it can be seen that both serve much the same disk.
 """
 
 import json
 import random
 import statistics
+import subprocess
 import sys
 import time
 from math import sqrt
-from pathlib import Path
 
-import simpy
+try:
+    import simpy
+except ImportError:
+    simpy = None
 
 CYLINDERS, HEADS, SECTORS = 2627, 21, 99
 SEEK_MIN_MS, SEEK_AVG_MS, SEEK_MAX_MS = 1.7, 11.0, 22.5
@@ -25,6 +31,7 @@ REVOLUTION_MS = 11.1
 READ_SECTORS = 8
 REQUESTS = 100_000
 ROUNDS = 5
+POLICIES = ("fcfs", "look", "satf", "scan")
 
 
 def seek_curve():
@@ -109,20 +116,36 @@ def run(gap_ms, seeks, seed):
     return REQUESTS / (time.perf_counter() - began), disk.response_ms / REQUESTS
 
 
+def weir(program, policy):
+    """What `bench_simulator` prints for one policy."""
+    done = subprocess.run([program, "seagate-elite3", policy], check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout)
+
+
 def main():
-    """Prints both."""
-    ours = json.loads(Path(sys.argv[1]).read_text())
-    seeks = seek_curve()
-    runs = [run(ours["gap_ms"], seeks, seed) for seed in range(ROUNDS)]
-    rate = statistics.median(rate for rate, _ in runs)
-    response_ms = statistics.mean(response for _, response in runs)
-    print(f"{'':8}{'requests/s':>14}{'least':>14}{'most':>14}{'mean response':>16}")
-    for name, median, least, most, mean_ms in (
-        ("weir", ours["requests_per_s"], ours["least"], ours["most"], ours["mean_response_ms"]),
-        ("SimPy", rate, min(r for r, _ in runs), max(r for r, _ in runs), response_ms),
-    ):
-        print(f"{name:8}{median:14,.0f}{least:14,.0f}{most:14,.0f}{mean_ms:13.2f} ms")
-    print(f"{ours['requests_per_s'] / rate:.0f} times SimPy's rate, at {ours['utilisation']:.0%} utilisation")
+    """Prints rates, then ratios."""
+    program, seeks, turns = sys.argv[1], seek_curve(), []
+    for seed in range(ROUNDS):
+        turn = {}
+        for policy in POLICIES:
+            found = weir(program, policy)
+            turn[f"weir {policy}"] = found["requests_per_s"], found["mean_response_ms"]
+        if simpy is not None:
+            # `found` is of the last policy, scan.
+            turn["SimPy scan"] = run(found["gap_ms"], seeks, seed)
+        turns.append(turn)
+    print(f"{'':12}{'requests/s':>14}{'least':>14}{'most':>14}{'mean response':>16}")
+    for name in turns[0]:
+        rates = sorted(turn[name][0] for turn in turns)
+        mean_ms = statistics.mean(turn[name][1] for turn in turns)
+        middle = statistics.median(rates)
+        print(f"{name:12}{middle:14,.0f}{rates[0]:14,.0f}{rates[-1]:14,.0f}{mean_ms:13.2f} ms")
+    print(f"of one turn, at {found['utilisation']:.0%} utilisation:")
+    for name, peer in (("weir satf", "weir scan"), ("weir scan", "SimPy scan")):
+        if peer in turns[0]:
+            ratios = sorted(turn[name][0] / turn[peer][0] for turn in turns)
+            middle = statistics.median(ratios)
+            print(f"{name} / {peer}: {middle:.3g} ({ratios[0]:.3g} to {ratios[-1]:.3g})")
 
 
 if __name__ == "__main__":

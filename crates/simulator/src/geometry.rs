@@ -217,6 +217,8 @@ impl Geometry {
     }
 
     /// The place of `sector`, which must be less than [`sectors`](Self::sectors).
+    // Most callers need some of the fields only; the others are then not computed (`make bench-simulator`: 1.03 times the rate).
+    #[inline(always)]
     pub fn locate(&self, sector: u64) -> Location {
         let zone = self.zone_of(sector);
         let address = sector - zone.first_sector;
