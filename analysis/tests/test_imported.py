@@ -373,13 +373,26 @@ def test_a_mapping_names_the_cells(tmp_path, pattern):
         ("comparison: {factor: a, baseline: 2}\nruns: [{levels: {a: 1}, files: [few.json]}]", "no level `2`"),
         ("comparison: {factor: b}\nruns: [{levels: {a: 1}, files: [few.json]}]", "there is no factor `b`"),
         ("{", "is not YAML"),
+        ("runs: !!timestamp x", "is not YAML"),
+        ("[" * 500_000, "is nested too deeply"),
+        ("- " * 500_000, "is nested too deeply"),
+        # 4^60 times the same text.
+        (
+            "runs:\n- &a0 [x]\n" + "".join(f"- &a{i} [{f'*a{i - 1},' * 4}]\n" for i in range(1, 61)),
+            "field `runs[0]` is ['x']",
+        ),
+        (
+            "question:\n- &a0 [x]\n" + "".join(f"- &a{i} [{f'*a{i - 1},' * 4}]\n" for i in range(1, 61)),
+            "field `question` is [['x'], ",
+        ),
     ],
 )
 def test_a_wrong_mapping_is_refused(tmp_path, capsys, text, problem):
     shutil.copy(FOREIGN / "few.json", tmp_path)
     (tmp_path / "map.yml").write_text(text)
     assert _import(tmp_path / "results", "m", "--map", tmp_path / "map.yml") == 2
-    assert problem in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert problem in error and len(error) < 20_000
     assert not (tmp_path / "results/m").exists()
 
 

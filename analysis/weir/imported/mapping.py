@@ -12,12 +12,11 @@ runs:
 import glob
 import math
 import re
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from weir.errors import InputError
 from weir.imported import text
@@ -28,6 +27,10 @@ LARGEST_BYTES = 1 << 20
 _EXAMPLE = "an example: docs/how-to/other-tools.md"
 _FIELDS = ("question", "comparison", "runs")
 _FIELDS_OF_RUN = ("levels", "files")
+# Aliases within aliases make a short document one of gigabytes.
+_short = reprlib.Repr()
+_short.maxlevel = 3
+_shown = _short.repr
 
 
 @dataclass(frozen=True)
@@ -77,44 +80,45 @@ def read(path: Path) -> Mapping:
         InputError: the file is no mapping, or a pattern has no file.
     """
     try:
-        document = yaml.safe_load(text.read(path, LARGEST_BYTES))
-    except RecursionError:
-        raise InputError(path, "is nested too deeply", _EXAMPLE) from None
-    # Tags, such as those of dates, raise errors of their own.
-    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
-        raise InputError(path, f"is not YAML ({' '.join(str(error).split())})", _EXAMPLE) from error
+        document = text.yaml_document(text.read(path, LARGEST_BYTES))
+    except ValueError as error:
+        raise InputError(path, str(error), _EXAMPLE) from error
     if not isinstance(document, dict):
         raise InputError(path, f"holds a {type(document).__name__}, not fields", _EXAMPLE)
     _known(document, _FIELDS, path, "")
     question, comparison, runs = (document.get(name) for name in _FIELDS)
     if question is not None and not isinstance(question, str):
-        raise InputError(path, f"field `question` is {question!r}, not text", _EXAMPLE)
+        raise InputError(path, f"field `question` is {_shown(question)}, not text", _EXAMPLE)
     if comparison is not None:
         if not isinstance(comparison, dict) or not isinstance(comparison.get("factor"), str):
-            raise InputError(path, f"field `comparison` is {comparison!r}, not {{factor: NAME}}", _EXAMPLE)
+            raise InputError(
+                path, f"field `comparison` is {_shown(comparison)}, not {{factor: NAME}}", _EXAMPLE
+            )
         _known(comparison, ("factor", "baseline"), path, "comparison.")
     if not isinstance(runs, list) or not runs:
-        raise InputError(path, f"field `runs` is {runs!r}, not a list", _EXAMPLE)
+        raise InputError(path, f"field `runs` is {_shown(runs)}, not a list", _EXAMPLE)
     cells = tuple(_cell(entry, f"runs[{place}]", path) for place, entry in enumerate(runs))
     return Mapping(cells, question, comparison)
 
 
 def _cell(entry: Any, name: str, path: Path) -> Cell:
     if not isinstance(entry, dict):
-        raise InputError(path, f"field `{name}` is {entry!r}, not {{levels: ..., files: [...]}}", _EXAMPLE)
+        raise InputError(
+            path, f"field `{name}` is {_shown(entry)}, not {{levels: ..., files: [...]}}", _EXAMPLE
+        )
     _known(entry, _FIELDS_OF_RUN, path, f"{name}.")
     given, files = entry.get("levels", {}), entry.get("files")
     if not isinstance(given, dict):
-        raise InputError(path, f"field `{name}.levels` is {given!r}, not FACTOR: LEVEL", _EXAMPLE)
+        raise InputError(path, f"field `{name}.levels` is {_shown(given)}, not FACTOR: LEVEL", _EXAMPLE)
     for factor, level in given.items():
         if not isinstance(factor, str) or not factor.strip():
-            problem = f"field `{name}.levels`: factor {factor!r} is no name"
+            problem = f"field `{name}.levels`: factor {_shown(factor)} is no name"
             raise InputError(path, problem, "name it with text, such as scheduler: bfq")
         if not _is_level(level):
-            problem = f"field `{name}.levels.{factor}` is {level!r}, not text or a number"
+            problem = f"field `{name}.levels.{factor}` is {_shown(level)}, not text or a number"
             raise InputError(path, problem, f'put it in quotes, such as {factor}: "off"')
     if not isinstance(files, list) or not files or not all(isinstance(file, str) for file in files):
-        raise InputError(path, f"field `{name}.files` is {files!r}, not a list of files", _EXAMPLE)
+        raise InputError(path, f"field `{name}.files` is {_shown(files)}, not a list of files", _EXAMPLE)
     found = [one for pattern in files for one in _matching(path, pattern, f"{name}.files")]
     return Cell(dict(given), tuple(dict.fromkeys(found)))
 

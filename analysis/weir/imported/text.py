@@ -5,10 +5,16 @@ import math
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from weir.errors import InputError
 
 #: Largest file that is read whole. JSON+ of fio has about 60 KiB for each job.
 LARGEST_BYTES = 256 << 20
+#: Deepest nesting of YAML. Loaders recurse, and PyYAML's scanner takes time by the square of the depth.
+DEEPEST_YAML = 64
+# The loader in C where PyYAML has libyaml, as its wheels have.
+_YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
@@ -45,6 +51,28 @@ def json_object(text: str) -> tuple[Any, int]:
         return json.JSONDecoder().raw_decode(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def yaml_document(text: str) -> Any:
+    """The value of a YAML document.
+
+    Raises:
+        ValueError: it is none, or it is nested too deeply.
+    """
+    try:
+        # Events come one by one, so that the depth is known before anything recurses.
+        depth = 0
+        for event in yaml.parse(text, _YAML_LOADER):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST_YAML:
+                raise RecursionError
+        return yaml.load(text, _YAML_LOADER)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    # Tags, such as those of dates, raise errors of their own.
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
+        raise ValueError(f"is not YAML ({' '.join(str(error).split())})") from error
 
 
 def whole(value: Any) -> int:
