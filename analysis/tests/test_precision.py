@@ -264,10 +264,32 @@ def test_a_study_folder_lacks_no_run_of_a_stopped_cell(folder, tmp_path):
         run["id"] for run in runs if run["block"] == 4 and run["cell"] != cell
     ]
     assert study.complete_blocks == 4
+    assert study.repetitions_text == "3 to 5"
+    assert "every combination of the levels below, 3 to 5 repetitions of each" in render(study)
     for wrong, named in (([cell], "stopped"), ({cell: "3"}, cell)):
         (path / "precision.json").write_text(json.dumps(decision | {"stopped": wrong}))
         with pytest.raises(InputError, match=f"field `{named}`"):
             load_study(path)
+
+
+def test_a_comparison_uses_the_repetitions_that_all_its_cells_have(tmp_path):
+    """Later blocks, which have one load only, must not count for the mean over the loads."""
+    path = tmp_path / "s"
+    synthetic.write_study(path, architectures=("integrated",), repetitions=6, duration_s=1)
+    study = load_study(path)
+    light = {run.cell: 4 for run in study.runs if run.levels["load"] == 0.5}
+    missing = {run.id: run for run in study.runs if run.block >= light.get(run.cell, 6)}
+    rest = tuple(run for run in study.runs if run.id not in missing)
+    times = pl.when(pl.col("load") == 0.5).then(1.0).otherwise(4.0)
+    second = pl.col("scheduler").cast(pl.String) == "mq-deadline"
+    table = class_table(study).with_columns(response_p95_ms=pl.when(second).then(times).otherwise(1.0))
+    some = table.filter(~pl.col("run").is_in(list(missing)))
+    found = replace(study, runs=rest, not_needed=tuple(missing), decision={"stopped": light})
+    for one in answers(found, some):
+        assert (one.level, one.n, one.ratio) == ("mq-deadline", 4, pytest.approx(2))
+    # Without the decision the last two blocks count, with one load.
+    whole = answers(replace(found, decision=None), some)
+    assert whole[0].n == 6 and whole[0].ratio == pytest.approx(4 ** (4 / 6))
 
 
 def test_two_classes_share_the_confidence(long, folder):

@@ -248,6 +248,7 @@ def _compared(
         "no pair of valid runs",
     )  # fmt: skip
     of_pair = rows.filter(pl.col(factor).is_in([level, baseline]))
+    pairs = pairs.filter(pl.col("block") < study.repetitions_in_common(of_pair["run"]))
     blank = replace(blank, caution=caution(of_pair, metric, study.varied))
     if pairs.is_empty():
         return blank, {}

@@ -7,7 +7,7 @@ ignored.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -35,7 +35,7 @@ STATUSES = (*USABLE, "invalid", "skipped")
 #: Levels that a factor may take.
 Level = str | int | float | bool
 #: Parts of `observed.json` that are objects where they are there.
-_OBSERVED_OBJECTS = {"cpu", "hot", "live", "models", "replay", "simulator", "timing", "web"}
+_OBSERVED_OBJECTS = {"capture", "cpu", "hot", "live", "models", "replay", "simulator", "timing", "web"}
 #: The last decision about a study's precision, in its folder.
 DECISION = "precision.json"
 DECIDE_AGAIN = "remove it, then decide again: python -m weir precision STUDY --decide"
@@ -214,6 +214,29 @@ class Study:
     def asked_repetitions(self) -> int:
         """Repetitions of each cell to make: with `precision`, those up to the next decision."""
         return self.repetitions if self.precision is None else _asked(self.first_repetitions, self.decision)
+
+    @property
+    def fewest_repetitions(self) -> int:
+        """Repetitions of the cell that is repeated least: `asked_repetitions`, but for stopped cells."""
+        return min([self.asked_repetitions, *_stopped(self.decision).values()])
+
+    @property
+    def repetitions_text(self) -> str:
+        """Repetitions of a cell, such as `3`, or `4 to 6` where cells stop by themselves."""
+        fewest, most = self.fewest_repetitions, self.asked_repetitions
+        return str(most) if fewest == most else f"{fewest} to {most}"
+
+    def repetitions_in_common(self, runs: Iterable[str]) -> int:
+        """Repetitions that the cells of these runs all have, where `precision` has stopped some of them.
+
+        Later blocks contain only cells with wide intervals, which would get more weight in a mean over cells.
+        """
+        stopped = _stopped(self.decision)
+        if not stopped:
+            return self.repetitions
+        wanted = set(runs)
+        cells = {run.cell for run in self.runs if run.id in wanted}
+        return min((stopped[cell] for cell in cells if cell in stopped), default=self.repetitions)
 
     @property
     def planned(self) -> int:

@@ -170,10 +170,11 @@ def describe(study: Study) -> str:
     """One line that says which study a notebook shows and how much of it there is."""
     planned = len(study.runs) + len(study.missing)
     valid = len(study.valid_runs) + len(study.duplicates)
-    n = study.asked_repetitions
+    n = study.repetitions_text
+    few = study.fewest_repetitions < 5
     of = "Sample of study" if locate.is_sample(study.path) else "Study"
     line = f"{of} {study.name}: {valid} of {planned} planned runs are valid, {n} repetitions"
-    return line + (", too few to settle a question." if n < 5 else ".")
+    return line + (", too few to settle a question." if few else ".")
 
 
 def show(study: Study, figure: Figure, name: str) -> Image:

@@ -256,7 +256,8 @@ def _values(study: Study, table: pl.DataFrame, precision: dict[str, Any]) -> dic
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(group[column].to_numpy())
             by_block = dict(zip(group["block"].to_list(), logs.tolist(), strict=True))
-            name = f"{app_class.name}, {label(column).axis.lower()}: {levels}"
+            axis = label(column).axis
+            name = f"{app_class.name}, {axis[:1].lower()}{axis[1:]}: {levels}"
             found[name] = _Values(by_block, cells[group["run"][0]])
     return found
 

@@ -342,7 +342,7 @@ class Study:
             "results": "sample of weir, in virtual time or on another machine" if self.is_sample else "yours",
             "runs": ", ".join(f"{count} {status}" for status, count in counts),
             "testbed": ", ".join(self.loaded.testbeds),
-            "repetitions": str(self.loaded.asked_repetitions),
+            "repetitions": self.loaded.repetitions_text,
         }
         rows |= {
             f"factor {name}": ", ".join(str(level) for level in levels)

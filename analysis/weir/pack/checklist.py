@@ -132,7 +132,7 @@ def _reproduced(studies: list[Study], judged: list[Judged]) -> Iterator[Item]:
         outcome: Outcome = "yes" if virtual == all_runs else "look"
         remedy = "Name the hardware and the hours that runs on devices need"
         yield Item(REPRODUCED, f"{study.name}: reviewers can repeat the runs", outcome, found, remedy)
-        n = study.asked_repetitions
+        n = study.fewest_repetitions
         remedy = f"Fewer than 5 seldom settle a question: weir power {study.name}"
         yield Item(REPRODUCED, f"{study.name}: 5 repetitions or more", _yes(n >= 5), str(n), remedy)
     for one in judged:
