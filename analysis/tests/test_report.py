@@ -43,6 +43,24 @@ def test_the_page_holds_the_study_and_needs_nothing_else(study_folder):
     assert "url(" not in page
 
 
+def test_a_page_accounts_for_the_capture(study_folder):
+    assert "No block-layer capture" in write_report(study_folder).read_text()
+    runs = sorted(path.parent for path in study_folder.glob("*/observed.json"))
+    for run, (rows, lost) in zip(runs, [(1200, 2), (900, 1), (300, 0)], strict=False):
+        path = run / "observed.json"
+        observed = json.loads(path.read_text())
+        capture = {"source": "bpf", "rows": rows, "lost": lost, "filled": 0, "unexplained": 0}
+        path.write_text(json.dumps(observed | {"capture": capture}))
+    # An invalid run is in no table.
+    synthetic.set_validity(runs[2], "invalid", "R-LATE", "late")
+    page = re.sub(r"<[^>]+>", " ", write_report(study_folder).read_text())
+    page = re.sub(r"\s+", " ", page)
+    assert "No block-layer capture" not in page
+    assert "Block requests recorded 2,100 1,200 2 " in page
+    assert "Lost: the completion was missed 3 2 2 " in page
+    assert "losses do not explain 0 0 2 " in page
+
+
 def test_values_of_rules_have_units(study_folder):
     runs = sorted(path.parent for path in study_folder.glob("*/observed.json"))
     # `verdict.json` has shares and nanoseconds.

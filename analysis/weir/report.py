@@ -38,6 +38,14 @@ _FIDELITY = {
     "span_error": ("Span error", "%", 1e-2),
 }
 
+#: Counts of the capture's reconciliation with the kernel's counters.
+_CAPTURE = {
+    "rows": "Block requests recorded",
+    "lost": "Lost: the completion was missed",
+    "filled": "Lost, and filled from a second trace",
+    "unexplained": "Differences from the kernel's counters that losses do not explain",
+}
+
 
 def write_report(folder: Path | str, out: Path | None = None, *, workers: int = 1) -> Path:
     """Writes a study's report and returns its path.
@@ -115,6 +123,7 @@ def render(study: Study) -> str:
         excluded=_rows(present.excluded(study)),
         rules=_rows(present.rules(study)),
         fidelity=_fidelity(study),
+        capture=_capture(study),
         claims=claims.read(study.path),
         host=_host(study),
         text=_text,
@@ -302,6 +311,17 @@ def _fidelity(study: Study) -> list[dict[str, str]]:
                 "runs": f"{len(trusted)} of {len(certificates)}",
             }
         )
+    return lines
+
+
+def _capture(study: Study) -> list[dict[str, str]]:
+    captures = [run.observed.get("capture") or {} for run in study.valid_runs]
+    lines = []
+    for field, words in _CAPTURE.items():
+        counts = [found[field] for found in captures if isinstance(found.get(field), int)]
+        if counts:
+            most = f"{max(counts):,}"
+            lines.append({"name": words, "all": f"{sum(counts):,}", "most": most, "runs": str(len(counts))})
     return lines
 
 
