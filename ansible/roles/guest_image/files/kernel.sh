@@ -62,6 +62,13 @@ if ((${#debs[@]})); then
     }
 fi
 
+for program in busybox cpio depmod; do
+    command -v "$program" >/dev/null || {
+        echo "kernel.sh: $program is absent: install the packages busybox, cpio and kmod" >&2
+        exit 2
+    }
+done
+
 # In the order in which they are to be loaded; what is built in has no file. Without modules everything is built in.
 for version in "$root"/lib/modules/*/; do
     [[ -d $version ]] || continue
