@@ -439,7 +439,7 @@ def _is_of_joint_runs(task):
 
 def _carries_out_runs(task):
     role = getattr(task, "_role", None)
-    return role is not None and role.get_name() == "runs" and task.action.endswith("command")
+    return role is not None and role.get_name() == "runs" and task.action.endswith(".raw")
 
 
 def _failure(result):
