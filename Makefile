@@ -180,7 +180,7 @@ durability-live: setup ## Kill servers, clients and runs 50 to 100 times; every 
 
 ##@ Benchmarks
 
-bench: bench-serve bench-live bench-replay bench-collect bench-traces bench-schedulers bench-simulator bench-web ## Measure the harness itself (on a quiet machine)
+bench: bench-serve bench-live bench-replay bench-collect bench-traces bench-schedulers bench-simulator bench-web $(if $(MQSIM),validate-flash) $(if $(TRACES),validate-drives) ## Measure the harness itself (on a quiet machine; MQSIM=, TRACES=: also the comparisons of models below)
 
 bench-replay: setup ## Lateness of the replayer, compared with fio
 	cargo run --release --locked -p weir-replayer --example bench_replay

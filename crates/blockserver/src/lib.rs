@@ -47,5 +47,5 @@ pub use lifecycle::down::{DownOutcome, DownReport, down, down_all};
 pub use lifecycle::serve::{serve, unable};
 pub use lifecycle::status::{Status, status};
 pub use spec::ServeSpec;
-pub use state::{BlockDevice, ClassDevice, State, state_path, states};
+pub use state::{AddedLoop, BlockDevice, ClassDevice, State, state_path, states};
 pub use stats::{LatencySummary, OpCount, Stats};

@@ -6,12 +6,13 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use common::{Server, command, lacks, read_at, skip, write_at};
-use weir_blockserver::{Error, ServeSpec, State, down, down_all, serve_in_background, state_path, status};
+use common::{Server, command, lacks, read_at, skip, sysfs_inode, write_at};
+use weir_blockserver::{AddedLoop, Error, ServeSpec, State, down, down_all, serve_in_background, state_path, status};
 
 /// From <linux/loop.h>.
+const LOOP_CTL_ADD: libc::c_ulong = 0x4C80;
 const LOOP_CTL_REMOVE: libc::c_ulong = 0x4C81;
 const YAML: &str = "{name: down, profile: hdd-7200, size_mib: 128}";
 
@@ -191,12 +192,49 @@ fn down_never_touches_what_was_given_to_others() {
     let backing = fs::read_to_string(format!("/sys/block/{number}/loop/backing_file")).unwrap();
     assert!(losetup(&["--detach", &device]));
     assert!(backing.contains("other.img"), "{backing}");
-    if state.loop_added {
-        let control = fs::File::options().write(true).open("/dev/loop-control").unwrap();
-        let number: libc::c_long = number.trim_start_matches("loop").parse().unwrap();
-        // SAFETY: takes a number. The kernel refuses it for a device in use.
-        unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, number) };
+    if let Some(added) = state.added_loop {
+        loop_control(LOOP_CTL_REMOVE, added.number);
     }
+}
+
+/// Adds or removes a loop device; the kernel removes none that is in use.
+fn loop_control(request: libc::c_ulong, number: u32) -> bool {
+    let control = fs::File::options().write(true).open("/dev/loop-control").unwrap();
+    // SAFETY: takes a number.
+    unsafe { libc::ioctl(control.as_raw_fd(), request, libc::c_ulong::from(number)) >= 0 }
+}
+
+#[test]
+fn a_loop_device_goes_if_its_server_added_it_and_no_other() {
+    if skip("a_loop_device_goes_if_its_server_added_it_and_no_other") {
+        return;
+    }
+    let mut server = Server::start(YAML);
+    server.kill();
+    let state = State::load(&server.state_file).unwrap();
+    assert!(down(&server.state_file).unwrap().left.is_empty());
+    let unix_ns = || UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    // The number is out of the way of other tests.
+    let number = (5000..).find(|&number| sysfs_inode(number).is_none()).unwrap();
+    let before_ns = unix_ns();
+    assert!(loop_control(LOOP_CTL_ADD, number));
+    let inode = sysfs_inode(number).unwrap();
+    // Server killed before the second record: the device was made within a second of the first one.
+    let recorded = |asked_unix_ns, inode| {
+        let added_loop = Some(AddedLoop { number, asked_unix_ns, inode });
+        let state = State { device: None, queue: None, ready: false, added_loop, ..state.clone() };
+        fs::write(&server.state_file, serde_json::to_vec(&state).unwrap()).unwrap();
+        let report = down(&server.state_file).unwrap();
+        assert!(report.left.is_empty(), "{report:?}");
+        sysfs_inode(number).is_none()
+    };
+    assert!(!recorded(before_ns, Some(inode + 1)), "it was another device with this number");
+    assert!(!recorded(before_ns - 2_000_000_000, None), "it was made later");
+    assert!(!recorded(unix_ns() + 1_000_000_000, None), "it was made before");
+    assert!(recorded(before_ns, None));
+    // Server killed after it.
+    assert!(loop_control(LOOP_CTL_ADD, number));
+    assert!(recorded(0, sysfs_inode(number)));
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! Loop device over the server's file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use weir_host::device::LoopInfo;
 
 use crate::error::Error;
-use crate::state::block_device::BlockDevice;
+use crate::state::block_device::{AddedLoop, BlockDevice};
 use crate::wait::wait_until;
 
 // From <linux/loop.h>.
@@ -34,6 +34,10 @@ struct LoopConfig {
 const ATTEMPTS: u32 = 64;
 const CONTROL: &str = "/dev/loop-control";
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest step of the clock that stamps device nodes, which lags behind the time by up to that.
+const CLOCK_STEP: Duration = Duration::from_millis(10);
+/// A server that is killed between a record of a device and making it did both within this time.
+const MADE_WITHIN: Duration = Duration::from_secs(1);
 
 /// Why this process cannot serve block devices on this host, or `None` if it can.
 pub fn missing_capability() -> Option<String> {
@@ -50,50 +54,42 @@ pub fn missing_capability() -> Option<String> {
     None
 }
 
-/// A loop device that was attached.
-#[derive(Debug)]
-pub(crate) struct Attached {
-    pub device: BlockDevice,
-    /// Whether the host had no such device before: [`remove`] takes it away.
-    pub added: bool,
+/// Lowest number that no loop device of the host has.
+pub(crate) fn unused_number() -> u32 {
+    (0..).find(|&number| !folder(number).exists()).unwrap_or_default()
 }
 
-/// Makes a loop device with direct I/O and 512-byte sectors over `file`. `token` (at most 63 bytes) is kept by the kernel
-/// as its file name; [`is_ours`] identifies the device by it.
+/// Adds the loop device `number` to the host's, with no file.
 ///
-/// It is added to the host's, where the kernel allows that, and otherwise a free one of those. A loop device's idle workers keep
-/// the control groups of their last requests for up to two minutes, unless the device goes.
-pub(crate) fn attach(file: &File, token: &str) -> Result<Attached, Error> {
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] if there is one; other kinds if the kernel adds none.
+pub(crate) fn add(number: u32) -> io::Result<()> {
+    loop_control(&open_control()?, LOOP_CTL_ADD, number).map(drop)
+}
+
+/// Makes loop device `number` one with direct I/O and 512-byte sectors over `file`. `token` (at most 63 bytes) is kept by the
+/// kernel as its file name; [`is_ours`] identifies the device by it. `None` if another program uses the device.
+pub(crate) fn attach(number: u32, file: &Path, token: &str) -> Result<Option<BlockDevice>, Error> {
+    let path = node(number);
+    let device = match OpenOptions::new().read(true).write(true).open(&path) {
+        Ok(device) => device,
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => return Ok(None),
+        Err(error) => return Err(Error::path("open", &path)(error)),
+    };
+    configure(&path, &device, file, token)
+}
+
+/// Like [`attach`], with a free loop device of the host.
+pub(crate) fn attach_free(file: &Path, token: &str) -> Result<BlockDevice, Error> {
     let control = open_control().map_err(Error::system(format!("open {CONTROL}")))?;
-    if let Ok(number) = loop_control(&control, LOOP_CTL_ADD, -1) {
-        let path = node(number);
-        // Without devtmpfs it has no node; another program may also have found it.
-        let device =
-            OpenOptions::new().read(true).write(true).open(&path).map_err(Error::path("open", &path));
-        match device.and_then(|device| configure(&path, &device, file, token)) {
-            Ok(Some(device)) => return Ok(Attached { device, added: true }),
-            other => {
-                let _ = loop_control(&control, LOOP_CTL_REMOVE, number);
-                if let Err(error @ Error::Unable(_)) = other {
-                    return Err(error);
-                }
-            }
-        }
-    }
     for _ in 0..ATTEMPTS {
         let number = loop_control(&control, LOOP_CTL_GET_FREE, 0).map_err(|error| {
             Error::Unable(format!(
                 "no free loop device ({error}). Detach an unused one (`losetup -l` lists them)"
             ))
         })?;
-        let path = node(number);
-        let device = match OpenOptions::new().read(true).write(true).open(&path) {
-            Ok(device) => device,
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => continue,
-            Err(error) => return Err(Error::path("open", &path)(error)),
-        };
-        if let Some(device) = configure(&path, &device, file, token)? {
-            return Ok(Attached { device, added: false });
+        if let Some(device) = attach(number, file, token)? {
+            return Ok(device);
         }
     }
     Err(Error::Unable(format!(
@@ -101,15 +97,34 @@ pub(crate) fn attach(file: &File, token: &str) -> Result<Attached, Error> {
     )))
 }
 
-/// Takes away a detached device that [`attach`] added. False if it stays, because another program uses it now.
-pub(crate) fn remove(device: &BlockDevice) -> bool {
-    let number = device.path.to_str().and_then(|path| path.strip_prefix("/dev/loop")?.parse().ok());
-    let (Some(number), Ok(control)) = (number, open_control()) else { return false };
+/// Identifies a loop device among all that had or will have its number: the inode of its folder in sysfs.
+pub(crate) fn inode(number: u32) -> Option<u64> {
+    fs::metadata(folder(number)).ok().map(|folder| folder.ino())
+}
+
+/// Removes a detached device that a server added. False if it stays, because another program uses it, or if there is none.
+pub(crate) fn remove(added: &AddedLoop) -> bool {
+    let Ok(control) = open_control() else { return false };
+    if !is_there(added) {
+        return false;
+    }
     // A program that looks at new devices may have it open for a moment.
-    wait_until(REMOVAL_TIMEOUT, || match loop_control(&control, LOOP_CTL_REMOVE, number) {
+    wait_until(REMOVAL_TIMEOUT, || match loop_control(&control, LOOP_CTL_REMOVE, added.number) {
         Err(error) => error.raw_os_error() != Some(libc::EBUSY),
         Ok(_) => true,
-    }) && !Path::new("/sys/block").join(format!("loop{number}")).exists()
+    }) && !is_there(added)
+}
+
+/// Whether the host still has that device, and not another one of its number.
+fn is_there(added: &AddedLoop) -> bool {
+    if added.inode.is_some() {
+        return inode(added.number) == added.inode;
+    }
+    // The server was killed as it added the device: then that was made when the server recorded that it would.
+    let made = fs::metadata(node(added.number)).and_then(|node| node.created());
+    let made = made.ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    let asked = Duration::from_nanos(added.asked_unix_ns);
+    made.is_some_and(|made| made + CLOCK_STEP >= asked && made < asked + MADE_WITHIN)
 }
 
 fn open_control() -> io::Result<File> {
@@ -117,23 +132,27 @@ fn open_control() -> io::Result<File> {
 }
 
 /// Sends a request to `/dev/loop-control`; returns the number of the device.
-fn loop_control(control: &File, request: libc::c_ulong, number: libc::c_int) -> io::Result<libc::c_int> {
+fn loop_control(control: &File, request: libc::c_ulong, number: u32) -> io::Result<u32> {
     // SAFETY: these requests take a number, no pointer.
-    match unsafe { libc::ioctl(control.as_raw_fd(), request, libc::c_long::from(number)) } {
-        -1 => Err(io::Error::last_os_error()),
-        number => Ok(number),
-    }
+    let answer = unsafe { libc::ioctl(control.as_raw_fd(), request, libc::c_ulong::from(number)) };
+    u32::try_from(answer).map_err(|_| io::Error::last_os_error())
 }
 
-fn node(number: libc::c_int) -> PathBuf {
+fn node(number: u32) -> PathBuf {
     PathBuf::from(format!("/dev/loop{number}"))
 }
 
+fn folder(number: u32) -> PathBuf {
+    PathBuf::from(format!("/sys/block/loop{number}"))
+}
+
 /// Attaches `file`. `None` if the device has another file already.
-fn configure(path: &Path, device: &File, file: &File, token: &str) -> Result<Option<BlockDevice>, Error> {
+fn configure(path: &Path, device: &File, file: &Path, token: &str) -> Result<Option<BlockDevice>, Error> {
     let mut info = LoopInfo { flags: LO_FLAGS_DIRECT_IO, ..LoopInfo::EMPTY };
     let length = token.len().min(info.file_name.len() - 1);
     info.file_name[..length].copy_from_slice(&token.as_bytes()[..length]);
+    // Open for this call only: a server that holds its own file open cannot be killed.
+    let file = OpenOptions::new().read(true).write(true).open(file).map_err(Error::path("open", file))?;
     let config = LoopConfig { fd: file.as_raw_fd() as u32, block_size: 512, info, reserved: [0; 8] };
     // SAFETY: `config` is the structure that LOOP_CONFIGURE reads, and its descriptor is open.
     if unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &config) } != 0 {
@@ -143,6 +162,7 @@ fn configure(path: &Path, device: &File, file: &File, token: &str) -> Result<Opt
         }
         return Err(Error::system(format!("set up {} (LOOP_CONFIGURE)", path.display()))(error));
     }
+    drop(file);
     let made = describe(path, device)?;
     let direct = LoopInfo::of(device).is_ok_and(|info| info.flags & LO_FLAGS_DIRECT_IO != 0);
     if !direct {

@@ -63,9 +63,7 @@ impl State {
     /// # Errors
     /// The kernel refuses a value.
     pub(crate) fn give_back_loop(&self) -> io::Result<GivenBack> {
-        if let Some(device) = self.device.as_ref().filter(|_| self.loop_added)
-            && loop_device::remove(device)
-        {
+        if self.added_loop.as_ref().is_some_and(loop_device::remove) {
             return Ok(GivenBack::Removed);
         }
         match self.queue.as_ref().map_or(Ok(false), QueueSettings::restore_detached)? {

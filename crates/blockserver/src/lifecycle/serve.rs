@@ -1,12 +1,12 @@
 //! Server in the foreground, from claiming its name to removal of its devices.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 use rustix::process::configure_io_flusher_behavior;
@@ -18,14 +18,14 @@ use crate::engine::Engines;
 use crate::engine::scheduled::{ExportKind, Layout};
 use crate::error::Error;
 use crate::exports::fuse::{DiskFile, FILE_NAME, MAX_REQUEST_BYTES};
-use crate::exports::loop_device::{self, Attached, missing_capability};
+use crate::exports::loop_device::{self, missing_capability};
 use crate::exports::nbd::{Address, Listener};
 use crate::exports::queue;
 use crate::exports::ublk;
 use crate::lifecycle::down::{down, remove_if_there};
 use crate::sockets::remove_socket;
 use crate::spec::ServeSpec;
-use crate::state::{BlockDevice, ClassDevice, State, state_path};
+use crate::state::{AddedLoop, BlockDevice, ClassDevice, State, state_path};
 use crate::wait::wait_until;
 
 /// Serves a device until SIGTERM, SIGINT or SIGHUP, and then removes it.
@@ -82,7 +82,7 @@ fn claim(spec: &ServeSpec, dir: &Path, state_file: &Path, log: Option<PathBuf>) 
         device: None,
         class_devices: Vec::new(),
         ready: false,
-        loop_added: false,
+        added_loop: None,
         queue: None,
         nbd: None,
     };
@@ -126,18 +126,12 @@ fn run(
     let nbd = listen_for_nbd(state, &engines)?;
     let session = has_file(&state.spec).then(|| mount(state, &engines)).transpose()?;
 
-    let attached = match state.spec.has_export(ExportKind::Loop) {
-        false => Ok(None),
-        true => (OpenOptions::new().read(true).write(true).open(&state.file))
-            .map_err(Error::path("open", &state.file))
-            // The file is closed immediately: a server that holds its own file open cannot be killed during a request.
-            .and_then(|file| loop_device::attach(&file, &state.token))
-            .map(Some),
-    };
-    let outcome = attached.and_then(|attached| {
-        if let Some(attached) = &attached {
-            record_loop(attached, state, state_file)?;
-            prepare_queue(&attached.device, queue::loop_depth(), &state.spec);
+    let has_loop = state.spec.has_export(ExportKind::Loop);
+    let attached = has_loop.then(|| attach_loop(state, state_file)).transpose();
+    let outcome = attached.and_then(|device| {
+        if let Some(device) = &device {
+            record_loop(device, state, state_file)?;
+            prepare_queue(device, queue::loop_depth(), &state.spec);
         }
         let served = start_ublk(state, &engines)?;
         state.ready = true;
@@ -227,11 +221,45 @@ fn start_ublk(state: &mut State, engines: &Engines) -> Result<Vec<ublk::Device>,
     Ok(served)
 }
 
+/// Attaches the server's file to a loop device that is added to the host's, or to a free one if the kernel adds none.
+///
+/// The workers of an idle loop device keep the control groups of its last requests for up to two minutes. They end with the device.
+fn attach_loop(state: &mut State, state_file: &Path) -> Result<BlockDevice, Error> {
+    loop {
+        let number = loop_device::unused_number();
+        let asked_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        state.added_loop = Some(AddedLoop { number, asked_unix_ns, inode: None });
+        state.save(state_file).map_err(Error::path("write the state file", state_file))?;
+        match loop_device::add(number) {
+            Ok(()) => {}
+            // Another program was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(_) => break,
+        }
+        let added = AddedLoop { number, asked_unix_ns, inode: loop_device::inode(number) };
+        match loop_device::attach(number, &state.file, &state.token) {
+            Ok(Some(device)) => {
+                state.added_loop = Some(added);
+                return Ok(device);
+            }
+            Err(error @ Error::Unable(_)) => {
+                loop_device::remove(&added);
+                return Err(error);
+            }
+            // Without devtmpfs it has no node, or another program has taken it.
+            Ok(None) | Err(_) => {
+                loop_device::remove(&added);
+                break;
+            }
+        }
+    }
+    state.added_loop = None;
+    loop_device::attach_free(&state.file, &state.token)
+}
+
 /// Records a new loop device and its queue settings, before these are changed.
-fn record_loop(attached: &Attached, state: &mut State, state_file: &Path) -> Result<(), Error> {
-    let Attached { device, added } = attached;
+fn record_loop(device: &BlockDevice, state: &mut State, state_file: &Path) -> Result<(), Error> {
     state.device = Some(device.clone());
-    state.loop_added = *added;
     let name = device.path.file_name().unwrap_or_default().to_string_lossy();
     state.queue = queue::QueueSettings::read(&name).ok();
     state.save(state_file).map_err(Error::path("write the state file", state_file))

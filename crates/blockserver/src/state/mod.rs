@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use weir_host::process::{Handle, Identity};
 
-pub use self::block_device::{BlockDevice, ClassDevice};
+pub use self::block_device::{AddedLoop, BlockDevice, ClassDevice};
 use crate::error::Error;
 use crate::exports::queue::QueueSettings;
 use crate::spec::ServeSpec;
@@ -44,9 +44,9 @@ pub struct State {
     /// Whether all exports are ready.
     #[serde(default)]
     pub ready: bool,
-    /// Whether the loop device was added to the host's for this server, and goes with it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub loop_added: bool,
+    /// The loop device that was added to the host's for this server, and goes with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added_loop: Option<AddedLoop>,
     /// Former queue settings of the loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSettings>,

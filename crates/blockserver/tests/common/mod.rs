@@ -37,8 +37,6 @@ pub struct Server {
     pub state: State,
     pub state_file: PathBuf,
     folder: tempfile::TempDir,
-    /// Of its loop device in sysfs.
-    inode: Option<u64>,
 }
 
 impl Server {
@@ -52,9 +50,7 @@ impl Server {
         let mut child = command(folder.path(), &spec).stdout(Stdio::null()).spawn().unwrap();
         let state = wait_until_ready(&spec, folder.path(), &mut child).unwrap();
         let state_file = state_path(folder.path(), &spec.name);
-        let mut server = Self { child, state, state_file, folder, inode: None };
-        server.inode = server.state.device.as_ref().and_then(|_| server.inode());
-        server
+        Self { child, state, state_file, folder }
     }
 
     pub fn folder(&self) -> &Path {
@@ -85,12 +81,6 @@ impl Server {
         statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
     }
 
-    /// Distinguishes its loop device from a later one with its number.
-    fn inode(&self) -> Option<u64> {
-        let device = Path::new("/sys/block").join(self.device().file_name().unwrap());
-        std::fs::metadata(device).ok().map(|folder| folder.ino())
-    }
-
     /// Nothing of it is left: no mount, no loop device, no file but a log.
     pub fn assert_gone(&self) {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -100,7 +90,8 @@ impl Server {
         // Another test may have taken the loop device meanwhile.
         let folder = self.folder.path().to_str().unwrap();
         assert!(!backing.is_ok_and(|file| file.contains(folder)), "{number} is still attached");
-        let stays = self.state.loop_added && self.inode() == self.inode;
+        let stays = (self.state.added_loop.as_ref())
+            .is_some_and(|added| added.inode == sysfs_inode(added.number));
         assert!(!stays, "{number} was added, and is still there");
         for path in [&self.state_file, &self.state.socket, &self.state.mountpoint] {
             assert!(!path.exists(), "{} still exists", path.display());
@@ -184,4 +175,9 @@ pub fn write_at(device: &File, offset: u64, data: &[u8]) -> std::io::Result<()> 
     let mut pages = Pages::new(data.len());
     pages.bytes()[..data.len()].copy_from_slice(data);
     device.write_all_at(&pages.bytes()[..data.len()], offset)
+}
+
+/// Distinguishes a loop device from a later one with its number.
+pub fn sysfs_inode(number: u32) -> Option<u64> {
+    std::fs::metadata(format!("/sys/block/loop{number}")).ok().map(|folder| folder.ino())
 }
