@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use common::{Server, command, lacks, read_at, skip, sysfs_inode, write_at};
-use weir_blockserver::{AddedLoop, Error, ServeSpec, State, down, down_all, serve_in_background, state_path, status};
+use weir_blockserver::{
+    AddedLoop, Error, ServeSpec, State, down, down_all, serve_in_background, state_path, status,
+};
 
 /// From <linux/loop.h>.
 const LOOP_CTL_ADD: libc::c_ulong = 0x4C80;

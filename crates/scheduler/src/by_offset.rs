@@ -218,7 +218,29 @@ impl ByOffset {
     }
 
     pub(crate) fn pop_lowest(&mut self) -> Option<Request> {
-        self.lowest().and_then(|key| self.remove(key))
+        match &mut self.requests {
+            Requests::List(list) => (!list.is_empty()).then(|| list.remove(0).1),
+            Requests::Tree(_) => self.lowest().and_then(|key| self.remove(key)),
+        }
+    }
+
+    /// Removes the request with the least value; the earliest arrival of equal values.
+    #[inline]
+    pub(crate) fn take_least<V: Ord>(&mut self, value: impl Fn(&Request) -> V) -> Option<Request> {
+        match &mut self.requests {
+            Requests::List(list) => {
+                let places = list.iter().enumerate();
+                let (place, _) =
+                    places.min_by_key(|(_, ((_, arrival), request))| (value(request), *arrival))?;
+                Some(list.remove(place).1)
+            }
+            Requests::Tree(tree) => {
+                let (key, _) =
+                    tree.iter().min_by_key(|((_, arrival), request)| (value(request), *arrival))?;
+                let key = *key;
+                self.remove(key)
+            }
+        }
     }
 
     pub(crate) fn get(&self, key: Key) -> Option<&Request> {
@@ -349,6 +371,9 @@ mod tests {
                     prop_assert_eq!(found.before((at, 3)), plain.range(..(at, 3)).next_back().map(|(key, _)| *key));
                 }
             }
+            let least = plain.iter().min_by_key(|(key, request)| (request.offset_bytes % 3, key.1)).map(|(key, _)| *key);
+            let least = least.and_then(|key| plain.remove(&key));
+            prop_assert_eq!(found.take_least(|request| request.offset_bytes % 3), least);
             let first = plain.pop_first().map(|(_, request)| request);
             prop_assert_eq!(found.pop_lowest(), first);
         }

@@ -62,17 +62,8 @@ impl Nearest<'_> {
 }
 
 impl Satf {
-    fn nearest(&self, now_ns: u64, model: &dyn ServiceModel) -> Option<Key> {
-        let mut nearest = Nearest { now_ns, model, found: None };
-        self.search(&mut nearest);
-        nearest.found.map(|(_, key)| key)
-    }
-
     fn search(&self, nearest: &mut Nearest) {
         let (model, waiting) = (nearest.model, &self.waiting);
-        if waiting.len() <= FEW {
-            return waiting.iter().for_each(|one| nearest.consider(one));
-        }
         model.held(&mut |range| waiting.within(range).for_each(|one| nearest.consider(one)));
         let head_bytes = model.head_bytes();
         let mut up = waiting.behind(head_bytes).peekable();
@@ -92,13 +83,22 @@ impl Satf {
         }
     }
 
+    fn take_nearest(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Option<Request> {
+        if self.waiting.len() <= FEW {
+            return self.waiting.take_least(|request| model.positioning_ns(now_ns, request));
+        }
+        let mut nearest = Nearest { now_ns, model, found: None };
+        self.search(&mut nearest);
+        nearest.found.and_then(|(_, key)| self.waiting.remove(key))
+    }
+
     /// With ageing all are evaluated: the farthest may have waited longest.
-    fn nearest_by_age(&self, now_ns: u64, model: &dyn ServiceModel) -> Option<Key> {
-        let effort = |request: &Request| {
+    fn take_nearest_by_age(&mut self, now_ns: u64, model: &dyn ServiceModel) -> Option<Request> {
+        let age_millionths = self.age_millionths;
+        self.waiting.take_least(|request| {
             let waited_ns = i128::from(now_ns.saturating_sub(request.arrived_ns));
-            i128::from(model.positioning_ns(now_ns, request)) * MILLION - waited_ns * self.age_millionths
-        };
-        self.waiting.iter().min_by_key(|(key, request)| (effort(request), key.1)).map(|(key, _)| *key)
+            i128::from(model.positioning_ns(now_ns, request)) * MILLION - waited_ns * age_millionths
+        })
     }
 }
 
@@ -111,9 +111,10 @@ impl Policy for Satf {
         if self.waiting.len() <= 1 {
             return self.waiting.pop_lowest().map_or(Decision::Idle, Decision::Serve);
         }
-        let ages = self.age_millionths > 0;
-        let found = if ages { self.nearest_by_age(now_ns, model) } else { self.nearest(now_ns, model) };
-        let found = found.and_then(|key| self.waiting.remove(key));
+        let found = match self.age_millionths > 0 {
+            true => self.take_nearest_by_age(now_ns, model),
+            false => self.take_nearest(now_ns, model),
+        };
         found.map_or(Decision::Idle, Decision::Serve)
     }
 

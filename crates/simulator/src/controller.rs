@@ -144,6 +144,17 @@ impl Controller {
         }
     }
 
+    /// Where the arm is, if a request's positioning depends on nothing but the mechanism: no buffer, no reading ahead, no option.
+    // Decisions of a scheduler by positioning time ask for each request (`make bench-simulator`: 1.05 times the rate of SATF).
+    #[inline]
+    pub fn bare_arm(&self) -> Option<Arm> {
+        let is_bare = self.segments.is_empty()
+            && self.write_cache.is_none()
+            && self.random_phase.is_none()
+            && self.options.reads_by_track_from_sectors.is_none();
+        is_bare.then_some(self.arm)
+    }
+
     /// Range of cylinders of the arm from now on: reading ahead moves it.
     pub fn arm_cylinders(&self) -> [u32; 2] {
         let geometry = &self.mechanism.geometry;

@@ -21,9 +21,13 @@ impl From<&Request> for IoRequest {
     }
 }
 
+fn offset_inside(capacity_bytes: u64, request: &Request) -> u64 {
+    request.offset_bytes.min(capacity_bytes.saturating_sub(SECTOR_BYTES))
+}
+
 /// A request as a device of `capacity_bytes` would take it: what reaches behind the end is cut off.
 pub(crate) fn inside(capacity_bytes: u64, request: &Request) -> IoRequest {
-    let offset_bytes = request.offset_bytes.min(capacity_bytes - SECTOR_BYTES.min(capacity_bytes));
+    let offset_bytes = offset_inside(capacity_bytes, request);
     let most = u32::try_from(capacity_bytes - offset_bytes).unwrap_or(u32::MAX);
     IoRequest { offset_bytes, size_bytes: request.size_bytes.clamp(1, most.max(1)), ..request.into() }
 }
@@ -45,6 +49,17 @@ impl Disk {
 
     fn inside(&self, request: &Request) -> IoRequest {
         inside(Device::capacity_bytes(self), request)
+    }
+
+    /// From `begin_ns` until the request's first sector is under the head; 0 if a buffer answers it.
+    #[inline(never)]
+    fn reach_ns(&self, begin_ns: u64, request: &Request) -> u64 {
+        let (controller, request) = (self.controller(), self.inside(request));
+        if controller.is_buffered(begin_ns, &request) {
+            0
+        } else {
+            controller.positioning_ns(begin_ns, &request)
+        }
     }
 
     /// Seek from a track, `wait_ns` of rotation, transfer from a place over the slower side, and overheads.
@@ -96,14 +111,17 @@ impl ServiceModel for Disk {
     /// Command overhead, seek and rotation. The arm starts from where reading ahead has taken it; a request that the
     /// buffer answers takes no positioning.
     fn positioning_ns(&self, now_ns: u64, request: &Request) -> u64 {
-        let request = self.inside(request);
         let controller = self.controller();
         let begin_ns = self.free_ns().max(now_ns + controller.overhead_ns(request.op));
         let overhead_ns = begin_ns - self.free_ns().max(now_ns);
-        if controller.is_buffered(begin_ns, &request) {
-            return overhead_ns;
-        }
-        overhead_ns + controller.positioning_ns(begin_ns, &request)
+        let reach_ns = match controller.bare_arm() {
+            Some(arm) => {
+                let first = offset_inside(Device::capacity_bytes(self), request) / SECTOR_BYTES;
+                controller.mechanism.positioning_ns(begin_ns, arm, first, request.op)
+            }
+            None => self.reach_ns(begin_ns, request),
+        };
+        overhead_ns + reach_ns
     }
 
     /// The seek alone, from the possible positions of the arm. A write cache may answer immediately, at any address.

@@ -112,11 +112,13 @@ proptest! {
 
     #[test]
     fn anything_may_be_asked(offset_bytes in any::<u64>(), size_bytes in any::<u32>(), from in any::<u64>()) {
-        let disk = profile("hdd-7200").build(256 * MIB).unwrap();
         let request = Request { offset_bytes, size_bytes, ..request(Op::Write, 0, 1) };
-        prop_assert!(disk.positioning_ns(5, &request) <= disk.bound_ns(0, &request));
-        prop_assert!(disk.expected_ns(from, &request) <= disk.bound_ns(from, &request));
-        prop_assert!(disk.cylinder(offset_bytes) < disk.mechanism().geometry.cylinders());
+        for profile in [profile("hdd-7200"), bare("hdd-7200")] {
+            let disk = profile.build(256 * MIB).unwrap();
+            prop_assert!(disk.positioning_ns(5, &request) <= disk.bound_ns(0, &request));
+            prop_assert!(disk.expected_ns(from, &request) <= disk.bound_ns(from, &request));
+            prop_assert!(disk.cylinder(offset_bytes) < disk.mechanism().geometry.cylinders());
+        }
     }
 }
 

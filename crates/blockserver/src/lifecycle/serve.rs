@@ -227,7 +227,8 @@ fn start_ublk(state: &mut State, engines: &Engines) -> Result<Vec<ublk::Device>,
 fn attach_loop(state: &mut State, state_file: &Path) -> Result<BlockDevice, Error> {
     loop {
         let number = loop_device::unused_number();
-        let asked_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        let asked_unix_ns =
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         state.added_loop = Some(AddedLoop { number, asked_unix_ns, inode: None });
         state.save(state_file).map_err(Error::path("write the state file", state_file))?;
         match loop_device::add(number) {

@@ -90,8 +90,8 @@ impl Server {
         // Another test may have taken the loop device meanwhile.
         let folder = self.folder.path().to_str().unwrap();
         assert!(!backing.is_ok_and(|file| file.contains(folder)), "{number} is still attached");
-        let stays = (self.state.added_loop.as_ref())
-            .is_some_and(|added| added.inode == sysfs_inode(added.number));
+        let stays =
+            (self.state.added_loop.as_ref()).is_some_and(|added| added.inode == sysfs_inode(added.number));
         assert!(!stays, "{number} was added, and is still there");
         for path in [&self.state_file, &self.state.socket, &self.state.mountpoint] {
             assert!(!path.exists(), "{} still exists", path.display());
