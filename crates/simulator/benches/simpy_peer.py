@@ -30,7 +30,9 @@ SEEK_MIN_MS, SEEK_AVG_MS, SEEK_MAX_MS = 1.7, 11.0, 22.5
 REVOLUTION_MS = 11.1
 READ_SECTORS = 8
 REQUESTS = 100_000
-ROUNDS = 5
+# Of one of five runs of weir, which `bench_simulator` makes of each policy.
+REQUESTS_OF_WEIR = 400_000
+TURNS = 15
 POLICIES = ("fcfs", "look", "satf", "scan")
 
 
@@ -118,21 +120,22 @@ def run(gap_ms, seeks, seed):
 
 def weir(program, policy):
     """What `bench_simulator` prints for one policy."""
-    done = subprocess.run([program, "seagate-elite3", policy], check=True, stdout=subprocess.PIPE)
+    command = [program, "seagate-elite3", policy, str(REQUESTS_OF_WEIR)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout)
 
 
 def main():
     """Prints rates, then ratios."""
     program, seeks, turns = sys.argv[1], seek_curve(), []
-    for seed in range(ROUNDS):
-        turn = {}
-        for policy in POLICIES:
-            found = weir(program, policy)
-            turn[f"weir {policy}"] = found["requests_per_s"], found["mean_response_ms"]
+    for seed in range(TURNS):
+        found = {policy: weir(program, policy) for policy in POLICIES[:: 1 if seed % 2 else -1]}
+        turn = {
+            f"weir {policy}": (found[policy]["requests_per_s"], found[policy]["mean_response_ms"])
+            for policy in POLICIES
+        }
         if simpy is not None:
-            # `found` is of the last policy, scan.
-            turn["SimPy scan"] = run(found["gap_ms"], seeks, seed)
+            turn["SimPy scan"] = run(found["scan"]["gap_ms"], seeks, seed)
         turns.append(turn)
     print(f"{'':12}{'requests/s':>14}{'least':>14}{'most':>14}{'mean response':>16}")
     for name in turns[0]:
@@ -140,7 +143,7 @@ def main():
         mean_ms = statistics.mean(turn[name][1] for turn in turns)
         middle = statistics.median(rates)
         print(f"{name:12}{middle:14,.0f}{rates[0]:14,.0f}{rates[-1]:14,.0f}{mean_ms:13.2f} ms")
-    print(f"of one turn, at {found['utilisation']:.0%} utilisation:")
+    print(f"of one turn, medians of {TURNS}, at {found['scan']['utilisation']:.0%} utilisation:")
     for name, peer in (("weir satf", "weir scan"), ("weir scan", "SimPy scan")):
         if peer in turns[0]:
             ratios = sorted(turn[name][0] / turn[peer][0] for turn in turns)

@@ -4,7 +4,7 @@
 python crates/trace/benches/peers.py path/to/count_requests
 
 The file is like those of Microsoft Research Cambridge. Every reader sums up the sizes, so that all have to
-parse them, and runs five times; the median counts. libCacheSim's reader parses three of the seven columns,
+parse them. They take turns, and ratios are of one turn; medians count. libCacheSim's reader parses three of the seven columns,
 and is read through its Python package, request by request.
 """
 
@@ -24,7 +24,7 @@ except ImportError:
     libcachesim = None
 
 LINES = 1_000_000
-REPETITIONS = 5
+TURNS = 9
 COLUMNS = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"]
 
 
@@ -78,15 +78,18 @@ def main():
             print("libcachesim is not installed (pip install libcachesim): not compared")
         else:
             readers["libcachesim.TraceReader"] = lambda: lcs(path)
-        medians = {}
-        for name, read in readers.items():
-            runs = [read() for _ in range(REPETITIONS)]
-            assert all(total == expected for _, total in runs), f"{name} reads other sizes than were written"
-            medians[name] = statistics.median(seconds for seconds, _ in runs)
-    for name, seconds in medians.items():
-        ratio = seconds / medians["weir"]
+        seconds = {name: [] for name in readers}
+        for turn in range(TURNS):
+            for name in list(readers)[:: 1 if turn % 2 else -1]:
+                taken_s, total = readers[name]()
+                assert total == expected, f"{name} reads other sizes than were written"
+                seconds[name].append(taken_s)
+    for name, taken_s in seconds.items():
+        middle_s = statistics.median(taken_s)
+        ratios = sorted(one / ours for one, ours in zip(taken_s, seconds["weir"], strict=True))
         print(
-            f"{name:24} {seconds:7.3f} s  {LINES / seconds / 1e6:6.2f} million lines/s  {ratio:5.1f} x weir"
+            f"{name:24} {middle_s:7.3f} s  {LINES / middle_s / 1e6:6.2f} million lines/s  "
+            f"{statistics.median(ratios):5.2f} x weir's time ({ratios[0]:.2f} to {ratios[-1]:.2f})"
         )
 
 
