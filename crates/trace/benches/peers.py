@@ -4,8 +4,8 @@
 python crates/trace/benches/peers.py path/to/count_requests
 
 The file is like those of Microsoft Research Cambridge. Every reader sums up the sizes, so that all have to
-parse them. They take turns, and ratios are of one turn; medians count. libCacheSim's reader parses three of the seven columns,
-and is read through its Python package, request by request.
+parse them. They take turns, and ratios are of one turn; medians count. libCacheSim's reader parses three of
+the seven columns, and is read through its Python package, request by request.
 """
 
 import random
