@@ -239,8 +239,8 @@ def test_a_killed_run_leaves_no_setting_changed(bench):
 
 #: Calls of a server while it makes its devices, and how many of each it makes at least.
 SERVING = {"rename": 3, "ioctl": 4, "mkdir": 1, "openat": 30, "write": 12, "link": 1}
-#: Calls at which it is killed first. What it has then: a record of the loop device that it will add; the device; a file in it; that
-#: recorded; some settings of its queue; all.
+#: Calls at which it is killed first. What it has then: a record of the loop device that it will add; the
+#: device; a file in it; that recorded; some settings of its queue; all.
 FIRST = [("rename", 1), ("ioctl", 3), ("ioctl", 4), ("rename", 2), ("write", 7), ("rename", 3)]
 
 
