@@ -30,8 +30,8 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
-/// Attempts to get a free loop device: another program may take it first.
-const ATTEMPTS: u32 = 64;
+/// Attempts to get a loop device: another program may take it first.
+pub(crate) const ATTEMPTS: u32 = 64;
 const CONTROL: &str = "/dev/loop-control";
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest step of the clock that stamps device nodes, which lags behind the time by up to that.
@@ -54,9 +54,9 @@ pub fn missing_capability() -> Option<String> {
     None
 }
 
-/// Lowest number that no loop device of the host has.
-pub(crate) fn unused_number() -> u32 {
-    (0..).find(|&number| !folder(number).exists()).unwrap_or_default()
+/// Lowest number from `from` on that no loop device of the host has.
+pub(crate) fn unused_number(from: u32) -> u32 {
+    (from..).find(|&number| !folder(number).exists()).unwrap_or(from)
 }
 
 /// Adds the loop device `number` to the host's, with no file.

@@ -225,16 +225,20 @@ fn start_ublk(state: &mut State, engines: &Engines) -> Result<Vec<ublk::Device>,
 ///
 /// The workers of an idle loop device keep the control groups of its last requests for up to two minutes. They end with the device.
 fn attach_loop(state: &mut State, state_file: &Path) -> Result<BlockDevice, Error> {
-    loop {
-        let number = loop_device::unused_number();
+    let mut number = 0;
+    for _ in 0..loop_device::ATTEMPTS {
+        number = loop_device::unused_number(number);
         let asked_unix_ns =
             SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         state.added_loop = Some(AddedLoop { number, asked_unix_ns, inode: None });
         state.save(state_file).map_err(Error::path("write the state file", state_file))?;
         match loop_device::add(number) {
             Ok(()) => {}
-            // Another program was faster.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            // Another program was faster, or this one does not see all devices.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                number += 1;
+                continue;
+            }
             Err(_) => break,
         }
         let added = AddedLoop { number, asked_unix_ns, inode: loop_device::inode(number) };
