@@ -34,9 +34,9 @@ struct LoopConfig {
 pub(crate) const ATTEMPTS: u32 = 64;
 const CONTROL: &str = "/dev/loop-control";
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longest step of the clock that stamps device nodes, which lags behind the time by up to that.
+/// Longest lag of the clock that stamps device nodes: one tick.
 const CLOCK_STEP: Duration = Duration::from_millis(10);
-/// A server that is killed between a record of a device and making it did both within this time.
+/// Longest time between the record and the creation of a device by a server that was killed right after.
 const MADE_WITHIN: Duration = Duration::from_secs(1);
 
 /// Why this process cannot serve block devices on this host, or `None` if it can.
@@ -120,7 +120,7 @@ fn is_there(added: &AddedLoop) -> bool {
     if added.inode.is_some() {
         return inode(added.number) == added.inode;
     }
-    // The server was killed as it added the device: then that was made when the server recorded that it would.
+    // The server was killed before it recorded the inode. Its device was made right after the first record.
     let made = fs::metadata(node(added.number)).and_then(|node| node.created());
     let made = made.ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
     let asked = Duration::from_nanos(added.asked_unix_ns);
